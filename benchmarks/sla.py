@@ -2,9 +2,11 @@
 
 Two servers on PostgreSQL and four workers run live, default and batch jobs: ffmpeg, GStreamer,
 shell and Python. They arrive at a steady rate; in three of a hundred the source or the network
-fails at first. On the way workers and one of the servers are killed. Each queue has a target: how
-long a job may wait until it first starts. Printed for each queue: how many jobs started within the
-target *and* ended correctly, beside the share that completed at all.
+fails at first, and once the source of a row of jobs is down for good: these should fail. On the way
+workers and one of the servers are killed. Each queue has a target: how long a job may wait until it
+first starts. The wait begins when the job is due, also if a submission before it is held up.
+Printed for each queue: how many jobs started within the target *and* ended correctly, beside the
+share that completed at all; and which workers were suspected.
 """
 
 import argparse
@@ -29,12 +31,15 @@ from tests.support.fleet import Fleet
 from tests.support.postgres import start_postgres
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State, is_terminal
+from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import WindlassError
 
 JOBS: Final = 45_000
 JOBS_PER_SECOND: Final = 50
 FAILS_AT_FIRST: Final = 0.03
+GONE: Final = 14  # jobs in a row whose source is down for good
 SEED: Final = 3
 
 # A job of each queue should start within so many seconds of its submission.
@@ -73,10 +78,11 @@ class Planned(msgspec.Struct, frozen=True):
     fails: bool
     spec: JobSpec
     number: int
+    gone: bool = False  # its source is down for good
 
 
 class Source:
-    """Serves one clip over HTTP; clips whose name says so are refused for the first seconds."""
+    """Serves one clip over HTTP; some names are refused for the first seconds, or always."""
 
     def __init__(self, clip: bytes) -> None:
         self._clip = clip
@@ -96,7 +102,7 @@ class Source:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             name = head.split()[1].decode()
-            if "flaky" in name and self._is_away(name):
+            if "gone" in name or ("flaky" in name and self._is_away(name)):
                 writer.transport.abort()  # a reset
                 return
             start = (
@@ -133,9 +139,18 @@ def plan(jobs: int, source: str, seed: int = SEED) -> list[Planned]:
         queue = chance.choices(list(QUEUES), list(QUEUES.values()))[0]
         task = chance.choices(list(TASKS), list(TASKS.values()))[0]
         fails = chance.random() < FAILS_AT_FIRST
+        if jobs // 2 <= number < jobs // 2 + GONE:
+            gone = msgspec.structs.replace(gstreamer(f"{source}/gone-{number}.mp4"), retries=1)
+            made.append(Planned("default", "gstreamer", False, gone, number, gone=True))
+            continue
         spec = describe(task, queue, number, fails, source)
         made.append(Planned(queue, task, fails, spec, number))
     return made
+
+
+def gstreamer(clip: str) -> JobSpec:
+    pipeline = f"souphttpsrc location={clip} ! filesink location=out.mp4".split()
+    return JobSpec(task="gstreamer", args={"pipeline": pipeline, "artifacts": ["out.mp4"]})
 
 
 def describe(task: str, queue: str, number: int, fails: bool, source: str) -> JobSpec:
@@ -150,8 +165,7 @@ def describe(task: str, queue: str, number: int, fails: bool, source: str) -> Jo
             task="ffmpeg", args={"inputs": [clip], "output": "out.mp4", "codec": "libx264"}
         )
     else:
-        pipeline = f"souphttpsrc location={clip} ! filesink location=out.mp4".split()
-        spec = JobSpec(task="gstreamer", args={"pipeline": pipeline, "artifacts": ["out.mp4"]})
+        spec = gstreamer(clip)
     return msgspec.structs.replace(spec, queue=queue)
 
 
@@ -162,11 +176,17 @@ class Farm:
         self._fleet = fleet
         self._jobs = jobs
         self._rate = rate
+        self._began_ms = 0.0
         self.ids: dict[int, Planned] = {}
+
+    def due_ms(self, job: Planned) -> float:
+        """Returns when the job was to be submitted."""
+        return self._began_ms + job.number / self._rate * 1000
 
     async def run(self) -> None:
         """Submits all jobs at the rate, kills on the way, and waits until every job has ended."""
         async with AsyncClient(self._fleet.address, self._fleet.token) as client:
+            self._began_ms = time.time() * 1000
             began = time.monotonic()
             kills = list(KILLS)
             killing = set()
@@ -210,7 +230,7 @@ class Farm:
 
 
 class Ended(msgspec.Struct, frozen=True):
-    """How a job went: how long until its first start, and whether it ended as it should."""
+    """How a job went: how long from when it was due to its first start, and how it ended."""
 
     queue: str
     waited_s: float | None
@@ -218,33 +238,56 @@ class Ended(msgspec.Struct, frozen=True):
     has_completed: bool
 
 
+class Played(msgspec.Struct, frozen=True):
+    """How all jobs went, and what the log says of suspected workers."""
+
+    ended: list[Ended]
+    suspected: list[str]
+
+
 FIRST_STARTS: Final = """
-SELECT j.id, j.state, j.created_at, j.result, least(j.started_at, min(a.started_at)) AS started_at,
+SELECT j.id, j.state, j.failure, j.result, least(j.started_at, min(a.started_at)) AS started_at,
        (SELECT count(*) FROM artifacts f WHERE f.job = j.id AND f.attempt = j.attempt) AS files
 FROM jobs j LEFT JOIN attempts a ON a.job = j.id
 GROUP BY j.id
 """
 
 
-async def look(dsn: str, ids: dict[int, Planned]) -> list[Ended]:
-    """Reads how each acknowledged job went; one that is not there has not ended correctly."""
+SUSPECTED: Final = """
+SELECT reason FROM events WHERE kind = $1 AND data LIKE '%"status":"probation"%' ORDER BY seq
+"""
+
+
+async def look(dsn: str, farm: Farm) -> Played:
+    """Reads how each acknowledged job went; one that is not there has not ended correctly.
+
+    Raises `AssertionError` if there are jobs that nobody submitted, or twice.
+    """
     connection = await asyncpg.connect(dsn, server_settings={"search_path": "windlass"})
     try:
         rows = {row["id"]: row for row in await connection.fetch(FIRST_STARTS)}
+        said = await connection.fetch(SUSPECTED, int(EventKind.WORKER))
     finally:
         await connection.close()
+    unknown = sorted(rows.keys() - farm.ids.keys())
+    assert not unknown, f"{len(unknown)} jobs that nobody submitted, such as {unknown[:5]}"
     found = []
-    for job, planned in ids.items():
+    for job, planned in farm.ids.items():
         row = rows.get(job)
         completed = row is not None and row["state"] == State.COMPLETED.code
         started = row and row["started_at"]
-        waited = (started - row["created_at"]) / 1000 if row and started else None
-        correct = row is not None and completed and _is_right(planned, row)
+        waited = max(0.0, started - farm.due_ms(planned)) / 1000 if started else None
+        correct = row is not None and _is_right(planned, row)
         found.append(Ended(planned.queue, waited, correct, completed))
-    return found
+    return Played(found, [row["reason"] for row in said])
 
 
 def _is_right(planned: Planned, row: asyncpg.Record) -> bool:
+    if planned.gone:
+        network = FailureClass.NETWORK.code
+        return bool(row["state"] == State.FAILED.code and row["failure"] == network)
+    if row["state"] != State.COMPLETED.code:
+        return False
     if planned.task != "python":
         return bool(row["files"] == 1)
     result: int = msgspec.json.decode(row["result"])
@@ -274,7 +317,7 @@ def is_good(job: Ended, target: Mapping[str, float]) -> bool:
 
 async def play(
     folder: Path, dsn: str, jobs: int, rate: float, isolation: str, times: Sequence[str] = ()
-) -> list[Ended]:
+) -> Played:
     """Runs the whole farm once; `times` are flags of its servers."""
     source = Source(make_clip(folder))
     address = await source.start()
@@ -285,7 +328,7 @@ async def play(
             await fleet.start_worker(f"worker-{number}")
         farm = Farm(fleet, plan(jobs, address), rate)
         await farm.run()
-        return await look(dsn, farm.ids)
+        return await look(dsn, farm)
     except BaseException as error:
         error.add_note(fleet.tails())
         raise
@@ -306,14 +349,16 @@ def main() -> int:
         with tempfile.TemporaryDirectory(dir=report.RESULTS) as folder:
             began = time.monotonic()
             dsn = server.create_database()
-            ended = asyncio.run(play(Path(folder), dsn, given.jobs, given.rate, given.isolation))
+            played = asyncio.run(play(Path(folder), dsn, given.jobs, given.rate, given.isolation))
     finally:
         server.stop()
+    ended = played.ended
     print(f"{len(ended):,} jobs in {time.monotonic() - began:.0f} s, {given.rate:g} a second, "
           f"killed: {', '.join(name for _, name in KILLS)}")  # fmt: skip
     print("\n".join(lines(ended, TARGET_S)))
     share = sum(is_good(job, TARGET_S) for job in ended) / len(ended)
     print(f"goal: {GOAL:.1%} in time and correct: {'met' if share >= GOAL else 'MISSED'}")
+    print("\n".join(played.suspected) or "no worker was suspected")
     print(dict(Counter(job.queue for job in ended if not is_good(job, TARGET_S))))
     return 0 if share >= GOAL else 1
 

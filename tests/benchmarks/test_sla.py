@@ -15,11 +15,14 @@ SHORT_TIMES = TIMES[: TIMES.index("--bad-worker-jobs")]
 
 
 def test_every_job_starts_in_time_and_ends_correctly(tmp_path: Path, postgres_dsn: str) -> None:
-    ended = run(sla.play(tmp_path, postgres_dsn, JOBS, JOBS_PER_SECOND, "process", SHORT_TIMES))
+    played = run(sla.play(tmp_path, postgres_dsn, JOBS, JOBS_PER_SECOND, "process", SHORT_TIMES))
+    ended = played.ended
     assert len(ended) == JOBS
     said = "\n".join(sla.lines(ended, TARGET_S))
     assert [job for job in ended if not sla.is_good(job, TARGET_S)] == [], said
     assert "all          150" in said
+    assert played.suspected == []
+    assert sum(job.has_completed for job in ended) == JOBS - sla.GONE
 
 
 def test_what_waits_too_long_or_ends_wrong_is_not_counted() -> None:

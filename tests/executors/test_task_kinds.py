@@ -230,6 +230,7 @@ def test_media_says_the_same_to_both_tools() -> None:
     ("text", "failure"),
     [
         ("[tcp @ 0x1] Connection to tcp://h:1 failed: Connection refused", "network"),
+        ("Sending message failed: Connection terminated unexpectedly", "network"),
         ("[https @ 0x1] HTTP error 503 Service Unavailable", "network"),
         ("[https @ 0x1] HTTP error 404 Not Found", "execution"),
         ("av_interleaved_write_frame(): Broken pipe", "network"),

@@ -43,6 +43,7 @@ const LOOKS: Record<string, Look> = {
   drained: { tone: "waiting", mark: "pause", label: "drained" },
   disabled: { tone: "bad", mark: "bar", label: "disabled" },
   unhealthy: { tone: "bad", mark: "triangle", label: "unhealthy" },
+  probation: { tone: "warn", mark: "triangle", label: "on probation" },
   pending_approval: { tone: "warn", mark: "ring", label: "pending approval" },
 };
 

@@ -128,10 +128,20 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 600_000
     bad_worker_jobs: Annotated[
         int,
-        doc("jobs", "A worker is drained after this many jobs failed through its fault. 0: never."),
+        doc(
+            "jobs",
+            "A worker can be put on probation once this many different jobs have failed on it for "
+            "infrastructure reasons, far more often than on its peers. 0: never.",
+        ),
     ] = 5
     bad_worker_window_ms: Annotated[
-        int, doc("ms", "The window in which those failures are counted.", least=1)
+        int,
+        doc(
+            "ms",
+            "The window in which those failures are counted; a probation ends after as long "
+            "without any.",
+            least=1,
+        ),
     ] = 600_000
 
     batch_requests: Annotated[

@@ -12,6 +12,7 @@ from typing import Any
 from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.due_jobs import DueJobs
+from windlass.engine.fleet.probation import judge_conduct
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.steps.joins import end_joins
 from windlass.engine.sync.fast_path import FastPath, FastResult
@@ -92,6 +93,8 @@ class AfterCommit:
         self._end_joins(effects.ended)
         self.counters.add(effects.counts)
         self.due_jobs.set_alarm(effects.due_at)
+        if effects.any_suspects:
+            self.background.start(self.run(judge_conduct))
         if effects.cascades:
             self.cascades.start()
         if effects.unresolved:

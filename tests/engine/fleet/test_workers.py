@@ -267,7 +267,7 @@ async def test_the_jobs_of_a_removed_worker_are_orphans(rig: Rig) -> None:
     await agent.take(3)
     await rig.engine.workers.remove(agent.id, force=True)
     assert (await rig.cleanup()).orphans == 3
-    assert await rig.states(*jobs) == ["retrying"] * 3
+    assert await rig.states(*jobs) == ["queued"] * 3
     assert (await rig.cleanup()).orphans == 0
 
 

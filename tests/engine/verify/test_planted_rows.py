@@ -62,7 +62,7 @@ def kept_wait_of_an_ended_job(history: History) -> Snapshot:
 def a_job_beside_a_suspect(history: History) -> Snapshot:
     first, *rest = history.snapshot.leases
     beside = first._replace(job=9_998, lease=first.lease + 1)
-    return history.snapshot._replace(leases=(first._replace(suspicion=2), beside, *rest))
+    return history.snapshot._replace(leases=(first._replace(suspicion=1), beside, *rest))
 
 
 def ready_at_another_rank(history: History) -> Snapshot:

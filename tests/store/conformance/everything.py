@@ -280,6 +280,8 @@ ASK: list[Step] = [
     lambda tx: tx.series.moved(0, 100, 1_000),
     lambda tx: tx.series.moved(0, 100, 99),
     lambda tx: tx.series.held_since(0, 100, 1_000),
+    lambda tx: tx.series.completed_on(0, 0),
+    lambda tx: tx.series.completed_on(2, 1_500),
     lambda tx: tx.series.held_since(0, 100, 99),
     lambda tx: tx.series.between([1, 2], 60_000, 0, 10**15),
     lambda tx: tx.series.between([2, 1], 60_000, 60_000, 120_000),

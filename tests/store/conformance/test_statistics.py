@@ -5,6 +5,7 @@ from tests.store.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_
 from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.ports.store import WriteTx
+from windlass.ports.store.records.series import CompletedOn, Completions
 from windlass.ports.store.records.statistics import Looked, Taken
 
 SPEC = new_job(1).spec
@@ -57,6 +58,31 @@ def test_usage_goes_with_its_job(store: Driver) -> None:
     store.transact(lambda tx: tx.statistics.put_usage(Usage(1, 4, 7)))
     store.transact(lambda tx: tx.retention.remove_jobs([1]))
     assert store.snapshot().usage == ()
+
+
+def test_completions_are_counted_by_worker_shape_and_minute(store: Driver) -> None:
+    store.transact(end_jobs)
+    ends = [
+        (1, 59_000, COMPLETED, 11), (3, 59_999, COMPLETED, 11), (3, 60_000, COMPLETED, 11),
+        (3, 61_000, COMPLETED, 7), (3, 62_000, FAILED, 7), (99, 63_000, COMPLETED, 7),
+    ]  # fmt: skip
+    later = [event(job, at=at, frm=RUNNING, to=to, worker=who) for job, at, to, who in ends]
+    store.transact(lambda tx: tx.log.append(later))
+    told = store.transact(lambda tx: tx.series.completed_on(3, 0))
+    shape = {job.facts.id: job.facts.shape for job in store.snapshot().jobs}
+    assert shape[1] != shape[3]
+    assert told == Completions(
+        59_000,
+        [
+            CompletedOn(7, shape[3], 61_000, 1),
+            CompletedOn(11, shape[1], 59_000, 1),
+            CompletedOn(11, shape[3], 59_999, 1),
+            CompletedOn(11, shape[3], 60_000, 1),
+        ],
+    )
+    newer = store.transact(lambda tx: tx.series.completed_on(3, 60_500))
+    assert newer == Completions(59_000, [CompletedOn(7, shape[3], 61_000, 1)])
+    assert store.transact(lambda tx: tx.series.completed_on(99, 0)) == Completions(0, [])
 
 
 def test_only_who_knows_how_far_it_was_moves_on(store: Driver) -> None:

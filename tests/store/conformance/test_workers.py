@@ -99,6 +99,11 @@ def test_a_removed_worker_is_gone_and_its_name_free(store: Driver) -> None:
     assert again.id == 3
 
 
+def test_workers_with_something_against_them(store: Driver) -> None:
+    rows = enrol(store, worker("a", troubles="{}"), worker("b"), worker("c", troubles="{}"))
+    assert store.transact(lambda tx: tx.workers.troubled()) == [rows[0], rows[2]]
+
+
 def test_silent_workers_by_time_and_status(store: Driver) -> None:
     rows = enrol(
         store,

@@ -18,6 +18,7 @@ WALKS = {
     "overdue": "leases are bounded by the fleet's slots",
     "orphans": "leases are bounded by the fleet's slots",
     "silent_workers": "once in a health cycle",
+    "troubled_workers": "once in a health cycle",
     "past_metadata": "a few for each worker, once in a cleanup cycle",
     "queues": "a handful",
     "meta": "a handful",

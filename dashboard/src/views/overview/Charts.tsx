@@ -16,6 +16,7 @@ const WORKER_TONES: Record<string, Tone> = {
   unhealthy: "warn",
   offline: "waiting",
   disabled: "bad",
+  probation: "warn",
   pending_approval: "active",
 };
 const FAILURE_TONES: readonly (Tone | "accent")[] = ["bad", "warn", "active", "accent", "waiting"];

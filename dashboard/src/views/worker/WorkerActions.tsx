@@ -59,6 +59,11 @@ export function WorkerActions({ worker }: { worker: Worker }) {
           Enable
         </Button>
       )}
+      {status === "probation" && (
+        <Button kind="primary" busy={acting.isPending} onClick={() => acting.mutate("enable")}>
+          End probation
+        </Button>
+      )}
       {!isOff && status !== "pending_approval" && (
         <Button busy={acting.isPending} onClick={() => acting.mutate("drain")}>
           Drain

@@ -39,8 +39,8 @@ const KINDS: Record<Action, Kind> = {
   enable: {
     title: "Enable",
     past: "Enabled",
-    effect: "They take jobs again.",
-    fits: (status) => OFF.has(status),
+    effect: "They take jobs again, as many as they have room for.",
+    fits: (status) => OFF.has(status) || status === "probation",
   },
   disable: {
     title: "Disable",

@@ -9,6 +9,7 @@ const STATES = [
   "idle",
   "draining",
   "unhealthy",
+  "probation",
   "offline",
   "disabled",
   "pending_approval",

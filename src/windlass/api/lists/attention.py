@@ -269,6 +269,9 @@ _UNWELL: Final = {
     WorkerStatus.DISABLED: ("info", ("is disabled", "are disabled"), "enable", "Enable"),
     WorkerStatus.OFFLINE: ("warning", ("is offline", "are offline"), None, None),
     WorkerStatus.UNHEALTHY: ("warning", ("missed a heartbeat",) * 2, None, None),
+    WorkerStatus.PROBATION: (
+        "warning", ("is on probation", "are on probation"), "enable", "End probation"
+    ),
     WorkerStatus.DRAINING: (
         "warning", ("takes no more jobs", "take no more jobs"), "enable", "Enable"
     ),
@@ -282,7 +285,7 @@ def _left(worker: Worker) -> bool:
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
-    """Tells about workers that take no jobs, by state and reason."""
+    """Tells about workers that take no jobs, or few, by state and reason."""
     groups: dict[tuple[int, str], list[Worker]] = {}
     for worker in workers:
         if WorkerStatus(worker.status) in _UNWELL and not _left(worker):

@@ -33,6 +33,7 @@ STYLES: Final = {
     "busy": "cyan",
     "offline": "red",
     "unhealthy": "yellow",
+    "probation": "yellow",
     "draining": "yellow",
     "disabled": "dim",
     "pending_approval": "magenta",

@@ -111,10 +111,15 @@ class Matcher:
 
 
 def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
-    """Yields an obstacle if the worker's status keeps it from any job.
+    """Yields an obstacle if the worker's status keeps it from jobs.
 
     An unhealthy worker may claim, since its sync heals it. Until then it does not ask.
     """
+    if status == WorkerStatus.PROBATION:
+        has = f"on probation ({reason})" if reason else "on probation"
+        says = f"gets one job at a time: {has}"
+        yield Obstacle("status", "status", "a worker in good standing", has, says=says)
+        return
     if may_claim(status) and status != WorkerStatus.UNHEALTHY:
         return
     name = WorkerStatus(status).name.lower()
@@ -151,17 +156,21 @@ def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
     """Yields an obstacle if a job under this suspicion may not join what the worker holds."""
     if company.admits(suspicion):
         return
-    if company.suspicion >= ALONE:
+    if company.most == ALONE:
         needs, has = "a worker that no suspect has for itself", "a suspect, alone on it"
         says = "holds a job that runs alone, since it lost several workers before"
-    elif suspicion >= ALONE:
+    elif suspicion == ALONE:
         needs = "a worker without other jobs, since it lost workers that held others too"
         has = counted(company.held, "job")
         says = f"holds {has}, and this one must run alone, since it lost several workers before"
     else:
-        needs = "a worker without another suspect, since it lost a worker that held others too"
-        has = "a suspect"
-        says = "holds another job that lost a worker before, from which this one is kept apart"
+        most = min(suspicion, company.most)
+        needs = f"a worker with fewer than {most} jobs that lost their worker beside others"
+        has = str(company.suspects)
+        says = (
+            f"holds {counted(company.suspects, 'job')} that lost a worker before; at most {most} "
+            "of them share a worker, this one included"
+        )
     yield Obstacle("company", "company", needs, has, says=says)
 
 

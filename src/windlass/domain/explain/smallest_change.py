@@ -192,7 +192,7 @@ def _rouse(group: Group) -> Step:
     name, quoted = group.names[0], shlex.quote(group.names[0])
     if any(LEAVING in found.has for found in group.obstacles):
         return Step(action="start_worker", text=f"start worker {name} again", worker=name)
-    if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED):
+    if group.status in (WorkerStatus.DRAINING, WorkerStatus.DISABLED, WorkerStatus.PROBATION):
         return Step(
             action="enable_worker", text=f"enable worker {name}", worker=name,
             command=f"windlass workers enable {quoted}", request=_act(group, "enable"),

@@ -37,7 +37,7 @@ FAILURE_BY_NAME: Final[Mapping[str, FailureClass]] = MappingProxyType(
     {failure.value: failure for failure in FailureClass}
 )
 
-# Failures that count against a worker: 5 different jobs within 10 minutes drain it.
+# Failures that may be the worker's fault (`domain/matching/probation.py`).
 INFRASTRUCTURE: Final[frozenset[FailureClass]] = frozenset(
     {FailureClass.WORKER_LOST, FailureClass.NETWORK, FailureClass.RESOURCE}
 )

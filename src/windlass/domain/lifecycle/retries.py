@@ -132,6 +132,7 @@ def decide_retry(
     misfit: bool = False,
     blameless: bool = False,
     shared: bool = False,
+    suspected: bool = False,
     returned: int = 0,
     chance: float = 0.0,
 ) -> Retry | GiveUp:
@@ -142,7 +143,8 @@ def decide_retry(
     anything of the attempt ran. A `misfit` is a job whose arguments were refused.
     `blameless` marks attempts that ended through no fault of the job (drain past its limit,
     preemption, server out of reach). `shared` marks the loss of a worker that held other jobs
-    too: it counts as the `returned` ones do.
+    too: it counts as the `returned` ones do, and is retried at once unless the job was `suspected`
+    after an earlier one.
     """
     if failure is FailureClass.CANCELED:
         return GiveUp("canceled jobs are not retried")
@@ -154,7 +156,7 @@ def decide_retry(
     if blameless:
         return Retry(after_ms=0, counts="none")
     if failure is FailureClass.WORKER_LOST and shared:
-        return _after_shared_loss(policy, returned, chance)
+        return _after_shared_loss(policy, returned, suspected, chance)
     if failure is FailureClass.WORKER_LOST:
         return _after_loss(policy, lost, lost_on_workers, chance)
     refused = None if raised.asks else _refusal(failure, rules, raised, started, misfit)
@@ -210,13 +212,15 @@ def decide_return(
     return Retry(after_ms=after_ms, counts="none")
 
 
-def _after_shared_loss(policy: RetryPolicy, returned: int, chance: float) -> Retry | GiveUp:
+def _after_shared_loss(
+    policy: RetryPolicy, returned: int, suspected: bool, chance: float
+) -> Retry | GiveUp:
     if returned >= policy.max_returned:
         return GiveUp(
             f"lost its worker or was handed back too often ({counted(returned + 1, 'time')}, "
             f"{policy.max_returned} allowed)"
         )
-    return Retry(after_ms=backoff_ms(policy, returned, chance), counts="returned")
+    return Retry(backoff_ms(policy, 0, chance) if suspected else 0, counts="returned")
 
 
 def _after_loss(

@@ -1,47 +1,65 @@
 """Keeps suspects apart: jobs that lost a worker which held other jobs too.
 
-Any of them may have killed it. After the first such loss a job only goes to workers that hold no
-other suspect; after the second it is alone on its worker. A loss counts against a job only if it
-was alone, so an innocent neighbour is not blamed, and a job that kills workers soon is.
+Any of them may have killed it, or none: a machine that is switched off blames nobody. So after the
+first such loss the jobs may run together again. Each further loss halves how many of them share a
+worker, down to one, which is alone on its worker. So a loss from outside costs little, and a job
+that kills workers is alone after a few losses. A loss counts against a job only if it was alone.
 
 The mark is part of the job's list of excluded workers, in which 0 stands for company.
 """
 
 import json
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 COMPANY: Final = 0  # takes the place of a worker's id; its number is the suspicion
-APART: Final = 1  # not beside another suspect
-ALONE: Final = 2  # not beside any other job
+ALONE: Final = 1  # not beside any other job; more: the most suspects that may share a worker
+MAX_SUSPICION: Final = 32_767  # what stores keep
 
 
 class Company(NamedTuple):
-    """What a worker holds: the number of its jobs, and the highest suspicion among them."""
+    """What a worker holds: its jobs, the suspects among them, and how many of these may be there.
+
+    `most` is 0 if there are no suspects.
+    """
 
     held: int = 0
-    suspicion: int = 0
+    suspects: int = 0
+    most: int = 0
 
     def admits(self, suspicion: int) -> bool:
         """Returns True if a job under this suspicion may join them."""
-        if self.suspicion >= ALONE:
+        if self.most == ALONE:
             return False
-        if suspicion >= ALONE:
+        if suspicion == ALONE:
             return not self.held
-        return not (suspicion and self.suspicion)
+        return not suspicion or self.suspects < min(suspicion, self.most or suspicion)
+
+    def joined_by(self, suspicion: int) -> Self:
+        """Returns the company with one more job, which is under this suspicion."""
+        if not suspicion:
+            return self._replace(held=self.held + 1)
+        most = min(suspicion, self.most or suspicion)
+        return self._replace(held=self.held + 1, suspects=self.suspects + 1, most=most)
 
 
 NOBODY: Final = Company()
 
 
 def suspicion_of(excluded: str | None) -> int:
-    """Returns how much a job is suspected: 0, `APART` or `ALONE`."""
+    """Returns how many suspects may share a worker with this job and it; 0: it is none."""
     if excluded is None:
         return 0
     return next((level for who, level in json.loads(excluded) if who == COMPANY), 0)
 
 
-def suspect(excluded: str | None) -> str:
-    """Returns the list of excluded workers of a job that is suspected once more."""
-    level = min(suspicion_of(excluded) + 1, ALONE)
+def suspect(excluded: str | None, company: Company) -> str:
+    """Returns the list of excluded workers of a job whose worker was lost with this company.
+
+    The first loss leaves it with as many as before. Later it shares a worker with half as many of
+    those that were suspects already.
+    """
+    known = suspicion_of(excluded)
+    level = (min(known, company.suspects) + 1) // 2 if known else company.held
+    level = max(ALONE, min(level, MAX_SUSPICION))
     others = [entry for entry in json.loads(excluded or "[]") if entry[0] != COMPANY]
     return json.dumps([(COMPANY, level), *others], separators=(",", ":"))

@@ -1,6 +1,5 @@
 """The status of a worker, and whether it may be given jobs."""
 
-import json
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -16,6 +15,7 @@ class WorkerStatus(IntEnum):
     OFFLINE = 4  # lost: its leases have ended
     DISABLED = 5
     PENDING_APPROVAL = 6
+    PROBATION = 7  # suspected: gets one job at a time (`probation.py`)
 
 
 class PastMetadata(NamedTuple):
@@ -36,14 +36,21 @@ WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worke
 
 LEAVING: Final = "its process is stopping"  # the reason of a worker that drains by itself
 
-CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY})
+CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY, WorkerStatus.PROBATION})
 KEPT: Final = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
-LEASED: Final = (WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEALTHY)
+LEASED: Final = (
+    WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEALTHY, WorkerStatus.PROBATION
+)  # fmt: skip
 
 
 def may_claim(status: int) -> bool:
     """Returns True if a sync of this worker may get jobs; a sync heals `UNHEALTHY`."""
     return status in CLAIMING
+
+
+def in_good_standing(status: int) -> bool:
+    """Returns True if it may claim as many jobs as it has room for."""
+    return may_claim(status) and status != WorkerStatus.PROBATION
 
 
 def offline(worker: Worker, reason: str) -> Worker:
@@ -76,10 +83,3 @@ def shown_status(worker: Worker, leases: int) -> str:
     if worker.status == WorkerStatus.ONLINE:
         return "busy" if leases else "idle"
     return WorkerStatus(worker.status).name.lower()
-
-
-def note_trouble(worker: Worker, job: int, now: int, window_ms: int) -> tuple[str, int]:
-    """Records an infrastructure failure; returns how many different jobs had one lately."""
-    recent = [(at, j) for at, j in json.loads(worker.troubles or "[]") if now - at < window_ms]
-    recent = [(at, j) for at, j in recent if j != job] + [(now, job)]
-    return json.dumps(recent), len(recent)

@@ -1,7 +1,7 @@
 """How important events are, for a log with levels.
 
-What is expected is information. Failures, lost workers and repairs are warnings. Metadata that
-agents report all the time is for debugging.
+What is expected is information. Failures, lost or suspected workers and repairs are warnings.
+Metadata that agents report all the time is for debugging.
 """
 
 from enum import IntEnum
@@ -29,7 +29,9 @@ _ORDINARY: Final = frozenset(
     state.code for state in (State.QUEUED, State.ASSIGNED, State.RUNNING, State.COMPLETED)
 )
 _RETRYING: Final = State.RETRYING.code
-_BAD_STATUS: Final = ('"status":"offline"', '"status":"unhealthy"')
+_BAD_STATUS: Final = (
+    '"status":"offline"', '"status":"unhealthy"', '"status":"probation"'
+)  # fmt: skip
 
 
 def level_of(event: Event) -> Level:

@@ -282,8 +282,8 @@ class Worker(NamedTuple):
     slots: int
     static: str  # JSON object set by operators
     dynamic: str  # JSON object reported by the agent
-    troubles: str | None  # JSON [[at, job], …]: recent infrastructure failures
-    reason: str | None  # why it is draining, disabled or offline
+    troubles: str | None  # JSON of what is held against it (`domain/matching/probation.py`)
+    reason: str | None  # why it is draining, disabled, offline or on probation
     enrolled_at: int
 
 

@@ -9,6 +9,8 @@ from windlass.domain.tasks.media import MediaTask
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 
+MEDIA_TASKS: Final = frozenset(kind.name for kind in (FfmpegTask(), GstreamerTask(), MediaTask()))
+
 KINDS: Final[tuple[TaskKind, ...]] = (
     FfmpegTask(),
     GstreamerTask(),

@@ -29,6 +29,7 @@ _PATTERNS: Final = (
         FailureClass.NETWORK,
         (
             r"connection refused|connection reset|connection timed out|connection closed"
+            r"|connection terminated"
             r"|network is unreachable|network is down|no route to host|host is down"
             r"|failed to resolve hostname|temporary failure|name or service not known"
             r"|could not resolve|error resolving|no such host|socket connection error"

@@ -20,12 +20,15 @@ from windlass.domain.lifecycle.failures import (
     classify,
 )
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.probation import Trouble
+from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import (
     Attempt,
     JobFacts,
     Lease,
     Worker,
 )
+from windlass.domain.tasks.built_in import MEDIA_TASKS
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
@@ -64,14 +67,14 @@ Done: TypeAlias = dict[int, tuple[Worker, Finished]]
 
 
 class ReportOutcome(NamedTuple):
-    """Refused reports by worker, and infrastructure failures as (worker, job).
+    """Refused reports by worker, and infrastructure failures with their workers.
 
     `applied` holds the workers of which at least one report was neither refused nor a repetition;
     None stands for all of them.
     """
 
     lost: dict[int, list[Refusal]]
-    troubles: list[tuple[int, int]]
+    troubles: list[tuple[int, Trouble]]
     applied: set[int] | None = None
 
 
@@ -229,14 +232,17 @@ async def _apply(
     await closing.learn([lease.job for r, _, lease in held if _may_retry(r.item, lease, limit)])
     waits = await _ends_of_waits(work, held)
     started: list[tuple[int, int, int | None]] = []
-    lost = Counter(report.worker.id for report, _, _ in held if _is_loss(report.item))
+    lost: dict[int, Company] = {}
+    for report, _, lease in held:
+        if _is_loss(report.item):
+            lost[lease.worker] = lost.get(lease.worker, NOBODY).joined_by(lease.suspicion)
     for report, facts, lease in held:
         item = report.item
-        shared = lost[report.worker.id] > 1 and _is_loss(item)
+        company = lost[lease.worker] if _is_loss(item) else NOBODY
         if _suspends(item) and lease.state in (ASSIGNED, RUNNING):
             closing.suspend(facts, lease, waits.get(lease.job, 0))
         elif isinstance(item, Finished):
-            _finish(closing, facts, lease, item, outcome, limit, shared)
+            _finish(closing, facts, lease, item, outcome, limit, company, work)
         elif isinstance(item, Released):
             if item.unable:
                 closing.decline(facts, lease, _clean(item.reason), item.back_off)
@@ -244,7 +250,7 @@ async def _apply(
                 closing.hand_back(facts, lease, _clean(item.reason), item.back_off)
         elif isinstance(item, NotHeld):
             message = "The worker does not hold this job"
-            closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, shared=shared))
+            closing.fail(facts, lease, Failure(FailureClass.WORKER_LOST, message, company=company))
         elif lease.state == ASSIGNED:
             closing.start(facts, lease)
             started.append((lease.job, work.now, run_deadline(work, lease, work.now, None)))
@@ -312,7 +318,8 @@ def _finish(
     item: Finished,
     outcome: ReportOutcome,
     limit: int,
-    shared: bool,
+    company: Company,
+    work: Work,
 ) -> None:
     if item.outcome == "completed" and lease.state != TIMED_OUT:
         result, problem = _storable(item.result, limit)
@@ -331,13 +338,17 @@ def _finish(
         closing.cancel(facts, lease, _clean(item.message) or "Canceled on the worker")
         return
     failure = _failure_of(item, lease)
-    if _blames_worker(item, failure.failure):
-        outcome.troubles.append((lease.worker, lease.job))
-    closing.fail(facts, lease, failure._replace(shared=shared))
+    failure = failure._replace(company=company)
+    now, task = work.now, work.catalog.shapes[facts.shape].task
+    if not failure.shared and _blames_worker(item, failure.failure, task):
+        ran_ms = now - (now if lease.started_at is None else lease.started_at)
+        trouble = Trouble(now, lease.job, facts.shape, max(0, ran_ms))
+        outcome.troubles.append((lease.worker, trouble))
+    closing.fail(facts, lease, failure)
 
 
-def _blames_worker(item: Finished, failure: FailureClass) -> bool:
-    """Returns True for failures that too many of drain a worker.
+def _blames_worker(item: Finished, failure: FailureClass, task: str) -> bool:
+    """Returns True for failures that may be the worker's own fault.
 
     A function that raises a connection error tells about the service it called, and one that
     raises a MemoryError about what it asked for, as a job does that passes its own limit. A full
@@ -345,6 +356,8 @@ def _blames_worker(item: Finished, failure: FailureClass) -> bool:
     """
     if failure not in INFRASTRUCTURE or item.own_limit:
         return False
+    if failure is FailureClass.NETWORK and task in MEDIA_TASKS:
+        return False  # most often a source that cannot be reached from anywhere
     if item.raised is None:
         return True
     return failure is FailureClass.RESOURCE and "MemoryError" not in item.raised.names

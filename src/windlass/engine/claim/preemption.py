@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.room import Room
-from windlass.domain.matching.workers import may_claim
+from windlass.domain.matching.workers import in_good_standing
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.reservations import rooms_of
 from windlass.engine.transaction.unit_of_work import Work
@@ -46,7 +46,7 @@ async def preempt(work: Work) -> int:
     if not running:
         return 0
     await work.catalog.know(work.tx, (lease.shape for lease in running))
-    workers = [row for row in await work.tx.workers.all() if may_claim(row.status)]
+    workers = [row for row in await work.tx.workers.all() if in_good_standing(row.status)]
     held = await work.tx.leases.count([row.id for row in workers])
     fleet = _Fleet(workers, await rooms_of(work, workers, work.catalog.reserved), held)
     victims: dict[int, Head] = {}

@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.matching import amount_of
 from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.matching.workers import may_claim
+from windlass.domain.matching.workers import in_good_standing
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Reservation, Worker
 from windlass.engine.transaction.unit_of_work import Work
@@ -50,7 +50,7 @@ async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Hea
     for row in kept:
         fact, worker = facts.get(row.job), workers.get(row.worker)
         waits = fact is not None and fact.is_open and row.job not in leased
-        useful = worker is not None and may_claim(worker.status) and row.shape in heads
+        useful = worker is not None and in_good_standing(worker.status) and row.shape in heads
         if not (waits and useful and worker and work.catalog.profile(worker).runs(row.shape)):
             over.append(row.worker)
     return over
@@ -61,7 +61,7 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
     if not waiting:
         return 0
     taken = {row.worker for row in kept}
-    workers = [row for row in await work.tx.workers.all() if may_claim(row.status)]
+    workers = [row for row in await work.tx.workers.all() if in_good_standing(row.status)]
     rooms = await rooms_of(work, workers)
     made = 0
     for head in waiting[:MOST]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
 from windlass.domain.matching.indices import Indices
+from windlass.domain.matching.suspects import suspicion_of
 from windlass.domain.rows.records import Ticket
 from windlass.engine.claim.fair_shares import in_fair_order
 from windlass.engine.claim.gates import Gates
@@ -82,6 +83,8 @@ class Search:
                 if self._gates is not None:
                     self._say_why(self._gates)
                 self._plan_raises()
+                if self.any_suspects:  # what they hold now is known to the next claim only
+                    self.closed |= {d.worker for t, d in self.given if is_suspect(t)}
                 return self.given
             rounds += 1
 
@@ -219,10 +222,11 @@ class Search:
 
     async def _assign_suspects(self, demands: list[Demand], sure: list[Ticket]) -> Given:
         self.any_suspects = True
-        held = {demand.worker: demand.company.held for demand in demands}
-        for _, demand in self.given:
-            held[demand.worker] += 1
-        demands = [d._replace(company=d.company._replace(held=held[d.worker])) for d in demands]
+        company = {demand.worker: demand.company for demand in demands}
+        for ticket, demand in self.given:
+            joining = suspicion_of(ticket.excluded)
+            company[demand.worker] = company[demand.worker].joined_by(joining)
+        demands = [d._replace(company=company[d.worker]) for d in demands]
         apart = SuspectSearch(self._work, demands, self._gates)
         given = await apart.assign(sure)
         self.closed |= apart.closed

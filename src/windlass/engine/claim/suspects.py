@@ -1,16 +1,15 @@
 """Assigns suspects: jobs that lost a worker on which other jobs ran too.
 
-Suspects are kept apart (`domain/matching/suspects.py`). A worker that is given one gets nothing
-more in the same claim. A suspect that must be alone would starve on workers that are never empty:
-the first worker that has to refuse it is reserved for it, and takes nothing that ranks behind it
-until it is empty.
+Suspects are kept apart (`domain/matching/suspects.py`). A suspect that must be alone would starve
+on workers that are never empty: the first worker that has to refuse it is reserved for it, and
+takes nothing that ranks behind it until it is empty.
 """
 
 from collections.abc import Sequence
 from itertools import groupby
 
 from windlass.domain.matching.claim_planning import Demand, assign, excludes
-from windlass.domain.matching.suspects import ALONE, Company, suspicion_of
+from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import Reservation, Ticket
 from windlass.engine.claim.gates import Gates
 from windlass.engine.transaction.unit_of_work import Work
@@ -55,10 +54,11 @@ class SuspectSearch:
                 if self._gates is not None:
                     self._gates.take(demand.worker, ticket.shape, 1)
                 self._give(ticket, demand)
-                self._close(demand.worker)
+                if suspicion == ALONE:
+                    self._close(demand.worker)
                 return
         self._work.effects.refused += [(demand.worker, ticket.shape) for demand in able]
-        if suspicion >= ALONE and able:
+        if suspicion == ALONE and able:
             await self._hold_back(ticket, [demand.worker for demand in able])
 
     def _may_have(self, demand: Demand, ticket: Ticket) -> bool:
@@ -72,8 +72,8 @@ class SuspectSearch:
     def _give(self, ticket: Ticket, demand: Demand) -> None:
         self._given.append((ticket, demand))
         self._left[demand.worker] -= 1
-        held, suspicion = self._company[demand.worker]
-        self._company[demand.worker] = Company(held + 1, suspicion)
+        company = self._company[demand.worker]
+        self._company[demand.worker] = company.joined_by(suspicion_of(ticket.excluded))
 
     def _close(self, worker: int) -> None:
         self._left[worker] = 0

@@ -18,7 +18,7 @@ from windlass.domain.matching.claim_planning import excludes
 from windlass.domain.matching.indices import held_by
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
-from windlass.domain.matching.suspects import Company, suspicion_of
+from windlass.domain.matching.suspects import NOBODY, Company, suspicion_of
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
@@ -76,12 +76,12 @@ class Rooms:
         return room
 
 
-async def suspicions_of(tx: ReadTx, workers: Sequence[int]) -> dict[int, int]:
-    """Returns the highest suspicion on each of these workers that holds a suspect."""
-    found: dict[int, int] = {}
+async def suspects_on(tx: ReadTx, workers: Sequence[int]) -> dict[int, Company]:
+    """Returns the suspects on each of these workers that holds some."""
+    found: dict[int, Company] = {}
     for row in await tx.leases.marked(workers):
         if row.suspicion:
-            found[row.worker] = max(row.suspicion, found.get(row.worker, 0))
+            found[row.worker] = found.get(row.worker, NOBODY).joined_by(row.suspicion)
     return found
 
 
@@ -93,7 +93,7 @@ class Fleet:
         self._catalog = catalog
         self._rows = rows
         self._rooms: Rooms | None = None
-        self._suspicions: dict[int, int] | None = None
+        self._suspects: dict[int, Company] | None = None
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -111,7 +111,7 @@ class Fleet:
         """
         matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
         gated = is_gated(shape) or bool(per_worker)
-        suspicion, suspicions = suspicion_of(facts.excluded), await self._read_suspicions()
+        suspicion, suspects = suspicion_of(facts.excluded), await self._read_suspects()
         found: dict[Obstacles, Group] = {}
         for worker, name, status, slots, held, reason, static, dynamic in self._rows:
             profile = profile_of(static, dynamic)
@@ -125,8 +125,8 @@ class Fleet:
                     rooms = await self._read_rooms()
                     lacks = rooms.lacks(worker, profile.metadata, shape, per_worker)
                     obstacles += tuple(lacks)
-                if held and (suspicion or worker in suspicions):
-                    company = Company(held, suspicions.get(worker, 0))
+                if held and (suspicion or worker in suspects):
+                    company = suspects.get(worker, NOBODY)._replace(held=held)
                     obstacles += tuple(company_obstacles(company, suspicion))
             group = found.get(obstacles)
             if group is None:
@@ -142,12 +142,11 @@ class Fleet:
             yield excluded_obstacle(excluded, worker, self._tx.now)
         yield from slot_obstacles(slots, held)
 
-    async def _read_suspicions(self) -> dict[int, int]:
-        """Returns the highest suspicion among the jobs of each worker that holds a suspect."""
-        if self._suspicions is None:
+    async def _read_suspects(self) -> dict[int, Company]:
+        if self._suspects is None:
             busy = [worker for worker, _, _, _, held, *_ in self._rows if held]
-            self._suspicions = await suspicions_of(self._tx, busy)
-        return self._suspicions
+            self._suspects = await suspects_on(self._tx, busy)
+        return self._suspects
 
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:

@@ -10,7 +10,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.values.quantities import readable_duration
+from windlass.domain.values.quantities import counted, readable_duration
 from windlass.domain.values.times import format_moment
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
@@ -37,10 +37,13 @@ async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list
             left = readable_duration(max(0, at - tx.now) // 1_000 * 1_000)
             notes.append(f"it {what} before {format_moment(at)}, {left} from now")
     suspicion = suspicion_of(view.facts.excluded)
-    if suspicion >= ALONE:
+    if suspicion == ALONE:
         notes.append("it lost several workers that held other jobs too: it runs alone on a worker")
     elif suspicion:
-        notes.append("it lost a worker that held other jobs too: it runs apart from such jobs")
+        notes.append(
+            "it lost a worker that held other jobs too: it shares a worker with at most "
+            f"{counted(suspicion - 1, 'other such job')}"
+        )
     for kept in await tx.placement.reservations():
         if kept.job == view.facts.id:
             name = fleet.name_of(kept.worker)

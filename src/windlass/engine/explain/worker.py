@@ -13,13 +13,13 @@ from windlass.domain.explain.reasons import (
     status_obstacles,
 )
 from windlass.domain.matching.shapes import Shape, in_queue, is_gated
-from windlass.domain.matching.suspects import Company
+from windlass.domain.matching.suspects import NOBODY
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import counted
-from windlass.engine.explain.fleet import Rooms, suspicions_of
+from windlass.engine.explain.fleet import Rooms, suspects_on
 from windlass.engine.explain.limits import limits_of_shape
 from windlass.engine.explain.restored import after_restore
 from windlass.engine.transaction.catalog import Catalog, Profile
@@ -138,8 +138,8 @@ async def _summary(
     tx: ReadTx, catalog: Catalog, view: WorkerView, kinds: list[_JobGroup], hidden: int
 ) -> str:
     worker = view.worker
-    suspicions = await suspicions_of(tx, [worker.id])
-    company = Company(view.leases, suspicions.get(worker.id, 0))
+    suspects = await suspects_on(tx, [worker.id])
+    company = suspects.get(worker.id, NOBODY)._replace(held=view.leases)
     standing = [
         *status_obstacles(worker.status, worker.reason),
         *slot_obstacles(worker.slots, view.leases),

@@ -1,6 +1,5 @@
 """Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.matching.workers import (
     LEASED,
     LEAVING,
@@ -88,6 +88,7 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
             last_lease=0,
             slots=enrolment.slots,
             dynamic=dynamic,
+            troubles=None,
         )
         await work.tx.workers.update([worker])
     work.effects.catalog = True
@@ -185,9 +186,9 @@ async def end_leases(
         if restarted and now_leased.state == ASSIGNED:
             closing.hand_back(facts[lease.job], now_leased, None)
         else:
-            shared = company[lease.worker, lease.incarnation] > 1
+            beside = company[lease.worker, lease.incarnation]
             why = reasons[lease.worker]
-            lost = Failure(FailureClass.WORKER_LOST, why, shared=shared, gone=True)
+            lost = Failure(FailureClass.WORKER_LOST, why, company=beside, gone=True)
             closing.fail(facts[lease.job], now_leased, lost)
     await closing.write()
     return ended
@@ -195,15 +196,15 @@ async def end_leases(
 
 async def _company(
     work: Work, leases: Sequence[Lease], restarted: bool
-) -> Counter[tuple[int, int]]:
-    """Returns how many jobs each lost incarnation held that may have killed it."""
+) -> dict[tuple[int, int], Company]:
+    """Returns what each lost incarnation held that may have killed it."""
     workers = sorted({lease.worker for lease in leases})
-    held = await work.tx.leases.of_workers(workers)
-    return Counter(
-        (lease.worker, lease.incarnation)
-        for lease in held
-        if not (restarted and lease.state == ASSIGNED)
-    )
+    found = {(lease.worker, lease.incarnation): NOBODY for lease in leases}
+    for lease in await work.tx.leases.of_workers(workers):
+        if not (restarted and lease.state == ASSIGNED):
+            key = lease.worker, lease.incarnation
+            found[key] = found.get(key, NOBODY).joined_by(lease.suspicion)
+    return found
 
 
 async def set_status(
@@ -216,8 +217,7 @@ async def set_status(
     # An operator's drain outlasts the process; that of a process which stops does not.
     if worker.status == status and worker.reason != LEAVING:
         return False
-    troubles = None if status is WorkerStatus.ONLINE else worker.troubles
-    changed = worker._replace(status=int(status), reason=reason, troubles=troubles)
+    changed = worker._replace(status=int(status), reason=reason, troubles=None)
     await work.tx.workers.update([changed])
     work.effects.pokes.append(worker_id)
     work.say(

@@ -25,7 +25,7 @@ from windlass.domain.lifecycle.retries import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import exclude
 from windlass.domain.matching.functions import MISSING
-from windlass.domain.matching.suspects import ALONE, suspect, suspicion_of
+from windlass.domain.matching.suspects import ALONE, NOBODY, Company, suspect, suspicion_of
 from windlass.domain.rows.records import (
     Attempt,
     Due,
@@ -63,12 +63,17 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
-    shared: bool = False  # the worker was lost with other jobs, any of which may be the cause
+    company: Company = NOBODY  # what its worker was lost with, any of which may be the cause
     gone: bool = False  # its worker cannot report how it ended
     misfit: bool = False  # the arguments are wrong, and nothing was run
     unable: bool = False  # its worker cannot run such jobs, others may
     back_off: bool = False  # without blame, but the next attempt would fail as well
     raised: Raised = NOTHING_RAISED
+
+    @property
+    def shared(self) -> bool:
+        """Returns True if the worker was lost with other jobs too."""
+        return self.company.held > 1
 
 
 class Closing:
@@ -219,6 +224,7 @@ class Closing:
             misfit=failure.misfit,
             blameless=failure.blameless,
             shared=failure.shared,
+            suspected=suspicion_of(facts.excluded) > 0,
             returned=facts.returned,
             chance=self._chance(policy),
         )
@@ -247,8 +253,8 @@ class Closing:
         returned = facts.returned + (verdict.counts == "returned")
         excluded = facts.excluded
         if failure.shared:
-            excluded = suspect(excluded)
-            reason += _apart_text(excluded)
+            excluded = suspect(excluded, failure.company)
+            reason += _apart_text(facts.excluded, excluded)
         at = self._work.now + verdict.after_ms
         self._move(
             facts, lease, frm, RETRYING, reason,
@@ -481,10 +487,13 @@ def _gone(failure: Failure) -> dict[str, bool]:
     return {"gone": True} if failure.gone else {}
 
 
-def _apart_text(excluded: str) -> str:
-    if suspicion_of(excluded) >= ALONE:
+def _apart_text(before: str | None, excluded: str) -> str:
+    most = suspicion_of(excluded)
+    if not suspicion_of(before):
+        return "; other jobs ran there, so none is blamed"
+    if most == ALONE:
         return "; other jobs ran there, so it is retried alone on a worker"
-    return "; other jobs ran there, so it is retried apart from them"
+    return f"; other jobs ran there, so at most {most} of them are retried on one worker"
 
 
 WORKER_LOST_CODE = FailureClass.WORKER_LOST.code

@@ -1,10 +1,11 @@
-"""The health loop: silent workers, and attempts past their deadline."""
+"""The health loop: silent workers, suspected ones, and attempts past their deadline."""
 
 import msgspec
 
 from windlass.domain.config import health_pause_ms
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import end_overdue, judge_silence, note_server_alive
+from windlass.engine.fleet.probation import judge_conduct
 from windlass.engine.transaction.unit_of_work import Work
 
 
@@ -16,10 +17,11 @@ class HealthReport(msgspec.Struct, frozen=True):
     orphans: int
     timed_out: int
     in_grace: bool
+    suspected: int = 0  # put on probation
 
 
 class HealthLoop:
-    """Marks silent workers, ends lost incarnations, and times out overdue attempts."""
+    """Marks silent workers, ends lost incarnations, times out attempts, and judges workers."""
 
     name = "health"
 
@@ -40,8 +42,11 @@ class HealthLoop:
             if silence.lost < engine.config.chunk_rows:
                 break
         timed_out = await self._end_overdue() if may_end else 0
+        conduct = await engine.run(judge_conduct)
         engine.counters.ran(self.name, now)
-        return HealthReport(unhealthy, lost, orphans, timed_out, not may_end)
+        return HealthReport(
+            unhealthy, lost, orphans, timed_out, not may_end, suspected=conduct.suspected
+        )
 
     async def _end_overdue(self) -> int:
         total = 0

@@ -14,15 +14,15 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.isolation import Isolation
-from windlass.domain.matching.suspects import Company
-from windlass.domain.matching.workers import LEAVING, WorkerStatus, may_claim, note_trouble
+from windlass.domain.matching.probation import may_take, read_conduct
+from windlass.domain.matching.suspects import NOBODY
+from windlass.domain.matching.workers import LEAVING, WorkerStatus, may_claim
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     Lease,
     Worker,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.domain.values.quantities import counted
 from windlass.engine.attempts.reports import (
     AttemptReport,
     Done,
@@ -34,6 +34,7 @@ from windlass.engine.attempts.reports import (
 from windlass.engine.claim.claims import Claimant, claim
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
+from windlass.engine.fleet.probation import note_completed, note_failure
 from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
 from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.sync.lookups import has_names, resolve, resolve_again
@@ -79,7 +80,7 @@ class _WorkerSync:
     """One worker's part of the batch."""
 
     __slots__ = (
-        "arrived", "claims", "held", "lost", "repeats", "request", "resent", "stops", "suspicion",
+        "arrived", "claims", "company", "held", "lost", "repeats", "request", "resent", "stops",
         "worker",
     )  # fmt: skip
 
@@ -93,7 +94,7 @@ class _WorkerSync:
         self.claims: list[Assignment] = []
         self.stops: list[Stop] = []
         self.repeats = False  # it reported something, and all of that changed nothing
-        self.suspicion = 0  # the highest among the jobs that it holds
+        self.company = NOBODY  # the suspects that it holds
 
 
 async def sync(
@@ -208,28 +209,23 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
         turn.lost += verdicts.lost.get(turn.worker.id, ())
         if verdicts.applied is not None and turn.worker.id not in verdicts.applied:
             turn.repeats = _reports(turn.request)
-        for who, job in verdicts.troubles:
+        for who, trouble in verdicts.troubles:
             if who == turn.worker.id:
-                turn.worker = _count_failure(work, turn.worker, job)
+                turn.worker = note_failure(work, turn.worker, trouble)
+        if turn.worker.status == WorkerStatus.PROBATION and not turn.repeats:
+            _note_tests(work, turn)
 
 
-def _count_failure(work: Work, worker: Worker, job: int) -> Worker:
-    """Counts an infrastructure failure against the worker; too many drain it."""
-    work.effects.count("worker_failures")
-    troubles, jobs = note_trouble(worker, job, work.now, work.config.bad_worker_window_ms)
-    worker = worker._replace(troubles=troubles)
-    most = work.config.bad_worker_jobs
-    if not most or jobs < most or worker.status != WorkerStatus.ONLINE:
-        return worker
-    reason = f"bad worker: {counted(jobs, 'different job')} failed for infrastructure reasons"
-    work.say(
-        EventKind.WORKER,
-        f"Worker {worker.name} is drained: {reason}",
-        worker=worker.id,
-        incarnation=worker.incarnation,
-        data={"status": "draining"},
-    )
-    return worker._replace(status=int(WorkerStatus.DRAINING), reason=reason)
+def _note_tests(work: Work, turn: _WorkerSync) -> None:
+    """Notes what completed on a worker on probation."""
+    refused = {(item.job, item.attempt) for item in turn.lost}
+    completed = [
+        item
+        for item in turn.request.finished
+        if item.outcome == "completed" and (item.job, item.attempt) not in refused
+    ]
+    if completed:
+        turn.worker = note_completed(work, turn.worker, len(completed))
 
 
 async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
@@ -309,7 +305,8 @@ async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
         turn = by_worker[marked.worker]
         if marked.reason is not None:
             turn.stops.append(Stop(marked.job, marked.attempt, marked.reason))
-        turn.suspicion = max(turn.suspicion, marked.suspicion)
+        if marked.suspicion:
+            turn.company = turn.company.joined_by(marked.suspicion)
 
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
@@ -319,8 +316,11 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
     held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}
     for turn in hungry:
-        company = Company(held.get(turn.worker.id, 0), turn.suspicion)
+        company = turn.company._replace(held=held.get(turn.worker.id, 0))
         want = min(turn.request.want - len(turn.resent), turn.worker.slots - company.held)
+        if turn.worker.status == WorkerStatus.PROBATION:
+            conduct = read_conduct(turn.worker.troubles)
+            want = min(want, may_take(conduct, company.held, work.now))
         if want > 0 and not company.admits(0):
             work.effects.declined.append(turn.worker.id)
         elif want > 0:

@@ -42,6 +42,7 @@ class Effects:
         self.ended_workflows: list[int] = []
         self.due_at: int | None = None  # when the first of the new planned jobs is due
         self.cascades = False
+        self.any_suspects = False  # a worker has failed so many jobs that it is to be judged
         self.catalog = False
         self.counts: dict[str, int] = {}
         self.announced = False  # the commit itself has notified the other engines

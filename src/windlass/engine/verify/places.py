@@ -76,14 +76,13 @@ def check_suspended(known: SnapshotIndex, found: Findings) -> None:
 
 
 def check_suspects(known: SnapshotIndex, found: Findings) -> None:
-    """S13: no worker holds two suspects, or another job beside one that must be alone."""
+    """S13: no worker holds more suspects than may share one, or a job beside one that is alone."""
     companies: dict[int, Company] = {}
     for lease in sorted(known.snapshot.leases, key=lambda lease: lease.lease):
         company = companies.get(lease.worker, NOBODY)
         if not company.admits(lease.suspicion):
             found.add("S13", f"is beside a suspect on worker {lease.worker}", lease.job)
-        most = max(company.suspicion, lease.suspicion)
-        companies[lease.worker] = Company(company.held + 1, most)
+        companies[lease.worker] = company.joined_by(lease.suspicion)
 
 
 def _check_standing(standing: JobInPlace, facts: JobFacts, past: JobPast, found: Findings) -> None:

@@ -15,6 +15,7 @@ from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.ports import AttemptEnded, Report, RunningAttempt
 
 TASKS = ("compile", "test")
+BREAKS_AFTER_MS = 100
 FORGOTTEN = 10  # so many times longer runs a job whose worker forgets its timeout
 
 
@@ -29,6 +30,7 @@ class Traits(Struct, frozen=True):
     fails: float = 0.0
     forgets_timeouts: float = 0.0
     dies_with_job: float = 0.0
+    breaks: float = 0.0  # fails a job at once, as with a reset connection or a full disk
 
 
 class Plan(Struct):
@@ -66,6 +68,9 @@ class SimulatedExecutor:
             early = await DurableFunction(world, self._memory, context).run(plan.steps)
             if early is not None:
                 return early
+        if traits.breaks and world.fault("broken", traits.breaks):
+            await (await context.spawn(["simulated", str(BREAKS_AFTER_MS)])).wait()
+            return Result(outcome="failed", failure="resource", message="simulated: disk full")
         outcome = draw_outcome(traits, world.chance)
         ms = plan.ms if context.timeout_ms else FORGOTTEN * plan.ms
         process = await context.spawn(["simulated", str(ms)])

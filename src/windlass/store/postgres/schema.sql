@@ -161,7 +161,7 @@ CREATE TABLE leases (
     state smallint NOT NULL,
     reason text,
     queue_limit bigint, -- the limit of its queue that it counts under
-    suspicion smallint, -- 1: kept apart from other suspects, 2: alone on its worker
+    suspicion smallint, -- the most suspects that may share its worker; 1: it is alone there
     indices text -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 10000,
         autovacuum_vacuum_cost_delay = 0);

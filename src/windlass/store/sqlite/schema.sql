@@ -171,7 +171,7 @@ CREATE TABLE leases (
     reason TEXT,
     -- The limit of its queue that a lease counts under.
     queue_limit INTEGER,
-    -- Above 0 if the job lost a worker on which other jobs ran too: 1 apart from others, 2 alone.
+    -- Above 0 if the job lost a worker on which other jobs ran too: how many such may be together.
     suspicion INTEGER NOT NULL DEFAULT 0,
     -- JSON {resource: [index, …]}: what it holds of its worker's indexed resources.
     indices TEXT

@@ -30,6 +30,10 @@ class WorkersRead(Protocol):
         """Returns workers in one of `statuses` last seen before `cutoff`, not locked."""
         ...
 
+    async def troubled(self) -> list[Worker]:
+        """Returns workers that have `troubles`, ascending by id, not locked."""
+        ...
+
 
 class WorkersWrite(WorkersRead, Protocol):
     """Reads and writes rows of `workers`."""

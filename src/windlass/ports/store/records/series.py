@@ -13,6 +13,22 @@ class Moved(NamedTuple):
     moves: list[Move]
 
 
+class CompletedOn(NamedTuple):
+    """How many jobs of a shape completed on a worker in one minute, and when the last one did."""
+
+    worker: int
+    shape: int
+    last_at: int
+    jobs: int
+
+
+class Completions(NamedTuple):
+    """Completions by worker, shape and minute, ascending; `since` is when the first event was."""
+
+    since: int
+    rows: list[CompletedOn]
+
+
 class SeriesRead(Protocol):
     """Reads rows of `series`, and the transitions of jobs that they are made of."""
 
@@ -37,6 +53,13 @@ class SeriesRead(Protocol):
         """Returns by how much the jobs that each worker holds have changed in (after, upto].
 
         None if there are more than `most` numbers.
+        """
+        ...
+
+    async def completed_on(self, after: int, since: int) -> Completions:
+        """Returns where jobs completed behind event number `after` and not before a time.
+
+        Jobs that were deleted are left out. `since` is 0 if there are no such events.
         """
         ...
 

@@ -69,6 +69,9 @@ class MemoryWorkers:
     async def past(self, since: int) -> list[PastMetadata]:
         return sorted(row for row in self._tables.past_metadata if row.until >= since)
 
+    async def troubled(self) -> list[Worker]:
+        return sorted(row for row in self._workers if row.troubles is not None)
+
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         silent = (row for row in self._workers if row.last_seen < cutoff)
         return sorted(row for row in silent if row.status in statuses)

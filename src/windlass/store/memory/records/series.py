@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from windlass.domain.lifecycle.states import State
 from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.rows.series import Move, SeriesKey, SeriesKind, SeriesRow
-from windlass.ports.store.records.series import Moved
+from windlass.domain.rows.series import MINUTE, Move, SeriesKey, SeriesKind, SeriesRow
+from windlass.ports.store.records.series import CompletedOn, Completions, Moved
 from windlass.store.job_filters import ACTIVE_CODES
 from windlass.store.memory.tables import Tables
 
@@ -82,6 +83,19 @@ class MemorySeries:
             if event.kind == EventKind.JOB and (enters or leaves):
                 found[event.worker] += enters - leaves
         return dict(sorted(found.items()))
+
+    async def completed_on(self, after: int, since: int) -> Completions:
+        looked = self._tables.events.between((after + 1,), None)
+        found: dict[tuple[int, int, int], tuple[int, int]] = {}
+        for event in looked:
+            job = self._tables.jobs.get(event.job)
+            completed = event.kind == EventKind.JOB and event.to == State.COMPLETED.code
+            if job is not None and completed and event.at >= since:
+                key = event.worker, job.facts.shape, event.at // MINUTE
+                last_at, jobs = found.get(key, (0, 0))
+                found[key] = max(last_at, event.at), jobs + 1
+        rows = [CompletedOn(key[0], key[1], *found[key]) for key in sorted(found)]
+        return Completions(looked[0].at if looked else 0, rows)
 
     async def between(
         self, kinds: Sequence[int], step: int, start: int, end: int

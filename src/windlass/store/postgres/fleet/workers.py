@@ -72,6 +72,9 @@ class PostgresWorkers:
         rows = await self._session.fetch("past_metadata", since)
         return list(map(PastMetadata._make, rows))
 
+    async def troubled(self) -> list[Worker]:
+        return workers_of(await self._session.fetch("troubled_workers"))
+
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         return workers_of(await self._session.fetch("silent_workers", cutoff, list(statuses)))
 

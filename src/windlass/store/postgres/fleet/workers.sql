@@ -85,6 +85,12 @@ SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
        troubles, reason, enrolled_at
 FROM workers WHERE last_seen < $1 AND status = ANY ($2::smallint[]) ORDER BY id
 
+-- name: troubled_workers
+-- The same walk.
+SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+       troubles, reason, enrolled_at
+FROM workers WHERE troubles IS NOT NULL ORDER BY id
+
 -- name: put_past_metadata
 -- Reported again, it counts from its last day.
 INSERT INTO past_metadata (worker, digest, until, dynamic) VALUES ($1, $2, $3, $4)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.series import Move, SeriesRow
-from windlass.ports.store.records.series import Moved
+from windlass.ports.store.records.series import CompletedOn, Completions, Moved
 from windlass.store.postgres.session import Session
 
 
@@ -37,6 +37,11 @@ class PostgresSeries:
             return None
         rows = await self._session.fetch("held_since", after, upto)
         return {row[0]: row[1] for row in rows}
+
+    async def completed_on(self, after: int, since: int) -> Completions:
+        first = await self._session.fetch_value("first_event_at", after)
+        rows = await self._session.fetch("completed_on", after, since)
+        return Completions(first or 0, list(map(CompletedOn._make, rows)))
 
     async def between(
         self, kinds: Sequence[int], step: int, start: int, end: int

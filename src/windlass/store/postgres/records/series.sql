@@ -31,6 +31,17 @@ WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
     AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
 GROUP BY 1 ORDER BY 1
 
+-- name: first_event_at
+-- The first step of a walk along the primary key.
+SELECT at FROM events WHERE seq > $1 ORDER BY seq LIMIT 1
+
+-- name: completed_on
+-- A walk along the primary key, of jobs that completed; the jobs by theirs.
+SELECT coalesce(e.worker, 0), j.shape, max(e.at), count(*)
+FROM events AS e JOIN jobs AS j ON j.id = e.job
+WHERE e.seq > $1 AND e.at >= $2 AND e.kind = {event.job} AND e."to" = {state.completed}
+GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY 1, 2, e.at / 60000
+
 -- name: move_series_on
 -- The row's lock keeps another server's round waiting, which then finds it moved.
 INSERT INTO meta (name, value) VALUES ('series_seq', $2)

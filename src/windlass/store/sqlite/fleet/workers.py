@@ -62,6 +62,9 @@ class SqliteWorkers:
     async def past(self, since: int) -> list[PastMetadata]:
         return list(map(PastMetadata._make, self._execute(QUERIES["past_metadata"], (since,))))
 
+    async def troubled(self) -> list[Worker]:
+        return list(map(as_worker, self._execute(QUERIES["troubled_workers"])))
+
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         if not statuses:
             return []

@@ -61,6 +61,13 @@ SELECT
     troubles, reason, enrolled_at
 FROM workers WHERE last_seen < ? AND status IN carray(?) ORDER BY id;
 
+-- name: troubled_workers
+-- A walk over all workers, once in a health cycle.
+SELECT
+    id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
+    troubles, reason, enrolled_at
+FROM workers WHERE troubles IS NOT NULL ORDER BY id;
+
 -- name: put_past_metadata
 -- Reported again, it counts from its last day.
 INSERT OR REPLACE INTO past_metadata (worker, digest, until, dynamic) VALUES (?, ?, ?, ?);

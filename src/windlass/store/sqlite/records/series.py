@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import apsw
 
 from windlass.domain.rows.series import Move, SeriesRow
-from windlass.ports.store.records.series import Moved
+from windlass.ports.store.records.series import CompletedOn, Completions, Moved
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.statements import QUERIES
 
@@ -39,6 +39,11 @@ class SqliteSeries:
             return None
         rows: list[Row] = self._execute(QUERIES["held_since"], (after, upto)).fetchall()
         return dict(rows)
+
+    async def completed_on(self, after: int, since: int) -> Completions:
+        first: int | None = self._execute(QUERIES["first_event_at"], (after,)).get
+        rows = self._execute(QUERIES["completed_on"], (after, since))
+        return Completions(first or 0, list(map(CompletedOn._make, rows)))
 
     async def between(
         self, kinds: Sequence[int], step: int, start: int, end: int

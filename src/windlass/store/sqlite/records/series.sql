@@ -31,6 +31,18 @@ WHERE seq > ?1 AND seq <= ?2 AND kind = {event.job}
     AND (to_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> (from_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
 GROUP BY 1 ORDER BY 1;
 
+-- name: first_event_at
+-- The first step of a walk along the primary key.
+SELECT at FROM events WHERE seq > ? ORDER BY seq LIMIT 1;
+
+-- name: completed_on
+-- A walk along the primary key, of jobs that completed; the jobs by theirs.
+SELECT e.worker, j.shape, max(e.at), count(*)
+FROM events AS e
+CROSS JOIN jobs AS j ON j.id = e.job
+WHERE e.seq > ?1 AND e.at >= ?2 AND e.kind = {event.job} AND e.to_state = {state.completed}
+GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY e.worker, j.shape, e.at / 60000;
+
 -- name: move_series_on
 -- Nobody has moved it meanwhile, or this was the first time.
 INSERT INTO meta (name, value) VALUES ('series_seq', ?2)
