@@ -47,8 +47,8 @@ def test_who_gives_no_timeout_is_told_of_the_default(up: Program) -> None:
         (): (1800.0, "default", "30 min, the default; --timeout to change"),
         ("--queue", "live"): (None, None, None),
     }
-    for own, (seconds, source, text) in shown.items():
-        number = up.text("submit", *own, "--", "true").splitlines()[0]
+    for flags, (seconds, source, text) in shown.items():
+        number = up.text("submit", *flags, "--", "true").splitlines()[0]
         job = up.json("show", number)
         assert (job["timeout"], job["timeout_from"]) == (seconds, source)
         lines = [
