@@ -16,7 +16,7 @@ from windlass.ports.gateway import Gateway
 from windlass.worker.agent.gpu_locks import GpuLocks
 from windlass.worker.agent.gpus import find_gpus
 from windlass.worker.agent.machine import LocalMachine
-from windlass.worker.agent.metadata import gather, quick_facts
+from windlass.worker.agent.metadata import PLAIN, Jobs, gather, quick_facts
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
@@ -100,7 +100,7 @@ class Agent:
         gathering: asyncio.Task[None] | None = None
         try:
             await self.machine.open()
-            self._describe({**quick_facts(), **await self._find_gpus()})
+            self._describe({**quick_facts(self._jobs), **await self._find_gpus()})
             gathering = asyncio.get_running_loop().create_task(self._gather())
             await self.core.run()
         finally:
@@ -109,6 +109,11 @@ class Agent:
                 await asyncio.wait((gathering,))
             await self.machine.close()
             self._gpu_locks.close()
+
+    @property
+    def _jobs(self) -> Jobs:
+        """How jobs start programs here: the server shall know of no tool that they cannot start."""
+        return self.machine.isolation.sandbox or PLAIN
 
     async def _find_gpus(self) -> dict[str, Any]:
         """Looks for GPUs that no other worker of this machine has found first.
@@ -124,7 +129,7 @@ class Agent:
         if found := self.machine.containers.metadata:
             self._describe(found)
             self.core.tell_metadata(self.machine.metadata)
-        self._describe({**await gather(), **self.machine.limit_mechanisms})
+        self._describe({**await gather(self._jobs), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
     def _tell_functions(self) -> None:

@@ -11,6 +11,7 @@ gives each attempt a uid of its own, as the mode `user` does, and needs no user 
 import asyncio
 import os
 import shutil
+import signal
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ VAR_TMP: Final = "/var/tmp"  # nosec B108
 TO_BECOME: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
 REPORTER: Final = "/run/windlass-reporter"
 ENOENT: Final = 2
+CANNOT_START: Final = (None, 126, 127)  # how a program ends that is not there, or lacks a library
 NO_LIMITS: Final = Limits()
 
 log = structlog.get_logger()
@@ -113,26 +115,44 @@ class SandboxMode:
 
     async def _try(self) -> str | None:
         """Returns what bubblewrap says if it cannot start a program."""
+        code, said = await self._run("true")
+        return None if code == 0 else f"bubblewrap does not work here: {said.strip()}"
+
+    async def ask(self, program: str, *arguments: str) -> str | None:
+        """Returns what a program prints in a sandbox if it succeeds; None if it cannot start."""
+        code, said = await self._run(program, *arguments)
+        return None if code in CANNOT_START else said if code == 0 else ""
+
+    async def _run(self, *program: str) -> tuple[int | None, str]:
+        """Returns how a program ends in a sandbox without a job, and what it and bwrap print."""
         wish = Wish(job=0, attempt=0, scratch=Path(TMP))
-        words = [*self.words(wish, TMP), "--", *self.report(), *self.become(NOBODY), "true"]
+        words = [*self.words(wish, TMP), "--", *self.report(), *self.become(NOBODY), *program]
+        null = os.open(os.devnull, os.O_WRONLY)
         opened = {number: os.open(file, os.O_RDONLY) for number, file in self.files}
-        # The report is the last word that is said, if there is one.
         fds = {str(number): str(fd) for number, fd in opened.items()}
-        words = [{**fds, str(STATUS_FD): "2", str(REPORT_FD): "2"}.get(w, w) for w in words]
+        place = words.index("--")
+        fds |= {str(STATUS_FD): str(null), str(REPORT_FD): str(null)}
+        words = [fds.get(w, w) if n < place + 3 else w for n, w in enumerate(words)]
         try:
             process = await asyncio.create_subprocess_exec(
-                *words, pass_fds=opened.values(), stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+                *words, pass_fds=[*opened.values(), null], stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
             )  # fmt: skip
-            _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-        except (OSError, TimeoutError) as error:
-            return f"bubblewrap does not work: {error}"
+        except OSError as error:
+            return None, str(error)
         finally:
-            for fd in opened.values():
+            for fd in (*opened.values(), null):
                 os.close(fd)
-        if process.returncode == 0:
-            return None
-        return f"bubblewrap does not work here: {said.decode(errors='replace').strip()}"
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        except TimeoutError:
+            return None, f"it did not end within {PATIENCE_S} s"
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        return process.returncode, said.decode(errors="replace")
 
     def enter(self, wish: Wish) -> Confinement:
         """Prepares the sandbox of one attempt."""
@@ -211,9 +231,12 @@ class SandboxMode:
         most = f"--nproc={count}:{count}"
         return [self._prlimit, most, "--"] if processes and self._prlimit else []
 
-    def shows(self, path: str, scratch: Path) -> bool:
-        """Returns whether a file of the machine is in the sandbox at the same place."""
-        return self._visible.shows(path, scratch)
+    def shows(self, path: str, *more: Path) -> bool:
+        """Returns whether a file of the machine is in the sandbox at the same place.
+
+        `more` are folders that it also has.
+        """
+        return self._visible.shows(path, *more)
 
     def _hidden(self) -> list[Path]:
         """Returns the hidden folders that would be visible otherwise."""
