@@ -208,6 +208,8 @@ def die(how: str) -> None:
     print("last words", flush=True)
     if how == "exit":
         os._exit(3)
+    if how.isdigit():
+        os._exit(int(how))
     os.kill(os.getpid(), signal.Signals[how])
 
 

@@ -2192,7 +2192,7 @@ export interface components {
             unblock?: "auto" | "manual";
             /** @description The id of an unfinished workflow to join. */
             workflow?: number | null;
-            /** @description How long it may run. */
+            /** @description How long it may run. Default: by the duration of its media, else 30 minutes (timeouts.default, timeouts.queue). */
             timeout?: number | string | null;
             /** @description How long it may run without log output or progress. */
             idle_timeout?: number | string | null;
@@ -2384,6 +2384,7 @@ export interface components {
             concurrency: components["schemas"]["Concurrency"] | null;
             preemptible: boolean;
             timeout: number | null;
+            timeout_from: ("default" | "job" | "media") | null;
             timeout_at: string | null;
             idle_timeout: number | null;
             last_activity_at: string | null;

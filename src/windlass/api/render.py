@@ -13,6 +13,7 @@ from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.timeouts import timeout_from
 from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
@@ -76,7 +77,8 @@ def show_job(
         lost_count=facts.lost,
         not_before=_moment(_not_before(view) or spec.not_before_ms),
         timeout=_seconds(facts.timeout_ms),
-        timeout_at=_moment(_timeout_at(view)),
+        timeout_from=timeout_from(config.timeouts, shape.queue, spec.timeout_ms, facts.timeout_ms),
+        timeout_at=_moment(_timeout_at(view, spec)),
         idle_timeout=_seconds(facts.idle_ms),
         last_activity_at=_moment(_activity(view)),
         transitions=list(transitions),
@@ -308,11 +310,13 @@ def _attempt(attempt: Attempt, names: Mapping[int, str], numbers: ShownNumbers) 
     )
 
 
-def _timeout_at(view: JobRecord) -> int | None:
+def _timeout_at(view: JobRecord, spec: JobSpec) -> int | None:
     lease = view.lease
     if lease is None or lease.started_at is None:
         return None
     ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
+    if spec.finish_before_ms is not None:
+        ends.append(spec.finish_before_ms)
     if lease.idle_ms:
         ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
     return min(ends, default=None)

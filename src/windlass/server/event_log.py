@@ -7,6 +7,7 @@ import structlog
 
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.event_lines import reason_of
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.times import format_moment
 from windlass.engine.history.event_lines import Line
@@ -33,7 +34,15 @@ def _facts(event: Event, worker: str) -> dict[str, Any]:
         "worker": worker,
         "from": STATE_BY_CODE[event.frm],
         "to": STATE_BY_CODE[event.to],
-        "reason": event.reason,
+        "reason": _reason(event, worker),
         "actor": event.actor,
     }
     return {name: value for name, value in facts.items() if value}
+
+
+def _reason(event: Event, worker: str) -> str | None:
+    """Returns why it happened; the event log stores no text for what explains itself."""
+    to = STATE_BY_CODE[event.to]
+    if event.kind != EventKind.JOB or to is None:
+        return event.reason
+    return reason_of(event, to, worker or str(event.worker))

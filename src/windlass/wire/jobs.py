@@ -12,6 +12,7 @@ from windlass.domain.job.forms import Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.lifecycle.failures import ExceptionInfo
+from windlass.domain.lifecycle.timeouts import TimeoutFrom
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.numbers import Id
 
@@ -186,6 +187,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: Concurrency | None
     preemptible: bool
     timeout: float | None
+    timeout_from: TimeoutFrom | None  # None: it has none, as an idle timeout ends it
     timeout_at: str | None
     idle_timeout: float | None
     last_activity_at: str | None

@@ -106,6 +106,7 @@ FORMS: dict[str, st.SearchStrategy[tuple[Any, Any]]] = {
     ),
     "mapping": pairs(st.dictionaries(words, words, min_size=1, max_size=3)),
     "duration": durations(),
+    "duration or none": st.one_of(durations(), st.just(("none", "None"))),
     "duration or never": st.one_of(durations(), st.just(("never", "Never"))),
     "duration or forever": st.one_of(durations(), st.just(("forever", "Forever"))),
     "time": moments(),

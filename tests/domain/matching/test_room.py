@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 from windlass.domain.matching.room import MANY, Room
 from windlass.domain.matching.shapes import Shape
 
-AMOUNTS = st.dictionaries(st.sampled_from(["cpus", "gpus", "licences"]), st.integers(1, 4))
+AMOUNTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpus": st.integers(0, 4),  # 0: it takes none where jobs share processors
+        "gpus": st.integers(1, 4),
+        "licences": st.integers(1, 4),
+    },
+)
 SHAPES = st.builds(
     Shape,
     namespace=st.sampled_from("ab"),

@@ -56,6 +56,16 @@ async def test_a_found_duration_gives_the_timeout(
     assert lease.timeout_ms == limit
 
 
+async def test_a_job_shows_the_timeout_that_holds_for_it(rig: Rig) -> None:
+    agent = await settled_agent(rig)
+    job = await rig.submit(task="ffmpeg")
+    holder = holder_of(agent, await agent.take_one())
+    assert await Desk(rig).files.measured(holder, 2 * SECOND) == 4 * SECOND
+    view = await rig.engine.store.read(lambda tx: tx.views.job(job))
+    assert view is not None
+    assert (view.facts.timeout_ms, view.lease and view.lease.timeout_ms) == (4_000, 4_000)
+
+
 async def test_the_server_waits_as_long_as_the_found_duration_says(rig: Rig) -> None:
     agent = await settled_agent(rig)
     files = Desk(rig).files

@@ -7,7 +7,9 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 
 BACKSTOP = 10 * SECOND + 30 * SECOND  # the grace of a process, and one heartbeat
 
@@ -38,6 +40,31 @@ async def test_an_attempt_that_never_starts_is_taken_back_after_five_minutes(rig
     await rig.advance(1)
     assert (await rig.health()).timed_out == 1
     assert (await rig.moves(job))[-2:] == [("assigned", "timed_out"), ("timed_out", "retrying")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "limit"),
+    [
+        ({"timeout": "none"}, None),
+        ({"timeout": "none", "task": "ffmpeg", "duration_ms": MINUTE}, None),
+        ({"queue": "archive"}, None),
+        ({"queue": "archive", "timeout_ms": MINUTE}, MINUTE),
+        ({"queue": "batch"}, 120 * MINUTE),
+        ({"queue": "batch", "task": "gstreamer", "duration_ms": MINUTE}, 90 * SECOND),
+        ({"queue": "other"}, 30 * MINUTE),
+    ],
+)
+async def test_a_timeout_is_that_of_the_job_its_media_or_its_queue(
+    memory_rig: Rig, fields: dict[str, Any], limit: int | None
+) -> None:
+    rig = memory_rig
+    policy = TimeoutPolicy(queue_ms={"archive": 0, "batch": 120 * MINUTE})
+    await rig.restart(Config(timeouts=policy))
+    agent = await settled_agent(rig)
+    job = await rig.submit(**{"task": "shell", **fields})
+    assert (await agent.take_one()).timeout_ms == limit
+    await alive(rig, agent, 3 * HOUR)
+    assert await rig.state(job) == ("running" if limit is None else "timed_out")
 
 
 @pytest.mark.parametrize(

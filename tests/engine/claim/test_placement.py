@@ -328,3 +328,10 @@ async def test_a_place_in_a_queue_that_becomes_free_wakes_a_worker(rig: Rig) -> 
     await busy.finish(held)
     reply = await asyncio.wait_for(call, 10)
     assert [job.job for job in reply.jobs] == [second]
+
+
+async def test_jobs_that_name_no_processors_take_none(rig: Rig) -> None:
+    agent = await rig.agent(metadata={**BIG, "system:cpus": 2, "system:shares": True})
+    idle = [await rig.submit(resources={"cpus": 0}) for _ in range(5)]
+    busy = [await rig.submit() for _ in range(3)]
+    assert {job.job for job in await agent.take(20)} == {*idle, *busy[:2]}

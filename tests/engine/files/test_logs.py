@@ -13,7 +13,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
-from windlass.engine.files.follow_log import LogPosition, follow_growing, next_part
+from windlass.engine.files.follow_log import GIVEN_UP_MS, LogPosition, follow_growing, next_part
 from windlass.engine.verify import verify
 from windlass.wire.sync import Assignment
 
@@ -162,6 +162,17 @@ async def test_a_log_over_its_limit_is_cut_in_the_middle(rig: Rig) -> None:
     assert shown.endswith(text[-500:])
     assert b"bytes of the log were left out here" in shown
     assert sum([info.size async for info in desk.blobs.list("logs")]) < 1_300
+
+
+async def test_a_log_without_an_end_is_over_soon(rig: Rig) -> None:
+    desk = Desk(rig)
+    agent, job = await running(rig)
+    await desk.files.append_log(holder_of(agent, job), 0, b"one")
+    await agent.finish(job)
+    end = LogPosition(job.attempt, 3)
+    assert not (await next_part(rig.engine, desk.files, job.job, None, end, 0)).is_over
+    await rig.advance(GIVEN_UP_MS + 1)
+    assert (await next_part(rig.engine, desk.files, job.job, None, end, 60_000)).is_over
 
 
 async def test_a_follower_sees_bytes_and_the_end_when_they_come(rig: Rig) -> None:

@@ -271,7 +271,8 @@ async def test_a_log_that_nobody_completes_is_lost(rig: Rig) -> None:
     assert (await retain(rig, desk)).logs == 1
     states = [(await desk.files.log(number)).state for number in numbers]
     assert states == [LogState.LOST, LogState.STREAMING]
-    assert await desk.text(done.job) == b"something"
+    lost = b"something\n[windlass: the rest of the log was lost]\n"
+    assert await desk.text(done.job) == lost
     assert (await retain(rig, desk)).logs == 0
 
 

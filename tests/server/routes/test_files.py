@@ -365,3 +365,20 @@ def test_progress_is_shown_and_bounded() -> None:
             assert (reply.status_code, error_of(reply)["field"]) == (422, "progress")
 
     run(scenario())
+
+
+def test_a_log_without_an_end_is_read_in_parts_without_waiting_for_each() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker, holder = await _running(server)
+            await worker.gateway.append_log(holder, 0, b"0123456789" * 2)
+            await _finish(worker, holder)
+            viewer = await server.role(Role.VIEWER)
+            path, read = f"/api/v1/jobs/{holder.job}/log", b""
+            async with asyncio.timeout(30):  # each wait would be one of two seconds
+                while len(read) < 20:
+                    part = await viewer.get(path, params={"offset": len(read), "limit": 1})
+                    read += part.content
+            assert read == b"0123456789" * 2
+
+    run(scenario())

@@ -18,7 +18,8 @@ FIELDS = [
     "requires", "resources", "after", "after_any", "allow_failure", "unblock", "attempt",
     "attempts", "retry_count", "retries", "max_retries", "retry_on", "no_retry_on", "backoff",
     "lost_count", "not_before", "timeout",
-    "timeout_at", "idle_timeout", "last_activity_at", "transitions", "dynamic", "quarantined",
+    "timeout_from", "timeout_at", "idle_timeout", "last_activity_at", "transitions", "dynamic",
+    "quarantined",
     "result", "progress", "log", "artifacts", "supersedes", "superseded_by", "labels", "key",
     "key_for", "submitted_by", "created_at", "assigned_at", "started_at", "finished_at", "reason",
 ]  # fmt: skip

@@ -123,6 +123,7 @@ FILL: list[Step] = [
 
 CHANGE: list[Step] = [
     lambda tx: tx.series.trim(1, 60_000, 60_001, 3),
+    lambda tx: tx.workers.lock([1, 2]),
     lambda tx: tx.workers.update([worker("z", id=1)]),
     lambda tx: tx.workers.beat([(1, 91, 92, 93)]),
     lambda tx: tx.workers.remove(2),
@@ -130,6 +131,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.jobs.end([job_end(4)]),
     lambda tx: tx.jobs.set_priority(5, 1, 2, 3, 4),
     lambda tx: tx.jobs.set_superseded(4, 6),
+    lambda tx: tx.jobs.set_timeouts([(4, 60_000), (5, None)]),
     lambda tx: tx.jobs.add_dependents({2: [4], 3: [1]}),
     lambda tx: tx.jobs.start_dependents({19: range(1_200)}),
     lambda tx: tx.flow.block([new_job(13), new_job(14)], [2, 1]),

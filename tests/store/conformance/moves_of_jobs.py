@@ -74,6 +74,11 @@ def set_priority(dice: Dice, held: Snapshot) -> Move:
     return Move("jobs", "set_priority", numbers)
 
 
+def set_timeouts(dice: Dice, held: Snapshot) -> Move:
+    rows = [(job, dice.one([None, 1, 2**40])) for job in dice.some(JOBS)]
+    return Move("jobs", "set_timeouts", (rows,))
+
+
 def supersede(dice: Dice, held: Snapshot) -> Move:
     old = dice.one(JOBS)
     return Move("jobs", "set_superseded", (old, old + 1_000))
@@ -191,6 +196,7 @@ MOVES: list[Maker] = [
     note_tries,
     record_attempts,
     set_priority,
+    set_timeouts,
     add_dependents,
     claim_keys,
     retake_keys,

@@ -166,6 +166,14 @@ def test_a_new_priority_changes_one_job(store: Driver) -> None:
     assert store.transact(lambda tx: tx.jobs.lock([1, 2])) == {1: facts(rows[0]), 2: changed}
 
 
+def test_a_job_gets_another_timeout(store: Driver) -> None:
+    rows = [new_job(1), new_job(2), new_job(3)]
+    store.transact(lambda tx: tx.jobs.insert(rows))
+    store.transact(lambda tx: tx.jobs.set_timeouts([(2, None), (1, 4_000)]))
+    changed = {1: facts(rows[0], timeout_ms=4_000), 2: facts(rows[1], timeout_ms=None)}
+    assert store.transact(lambda tx: tx.jobs.lock([1, 2, 3])) == {**changed, 3: facts(rows[2])}
+
+
 def test_a_superseded_job_names_its_successor(store: Driver) -> None:
     rows = [new_job(1), new_job(2, supersedes=1)]
     store.transact(lambda tx: tx.jobs.insert(rows))
@@ -179,6 +187,7 @@ def test_changes_of_unknown_jobs_change_nothing(store: Driver) -> None:
         await tx.jobs.note_tries([JobTry(9, 1, 1, 1, 1, 7, None)])
         await tx.jobs.set_priority(9, 1, 1, 1, 1)
         await tx.jobs.set_superseded(9, 1)
+        await tx.jobs.set_timeouts([(9, 1)])
 
     store.transact(lambda tx: tx.jobs.insert([new_job(1)]))
     before = store.snapshot()

@@ -1,11 +1,14 @@
 """What an agent finds out about its machine."""
 
+import os
 import platform
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.support.debian import missing_reason
 from tests.support.running import run
 from tests.worker.rig import Rig, play
 from windlass.domain.matching.matching import all_mismatches, canonical_requires
@@ -16,6 +19,8 @@ from windlass.worker.agent.metadata import (
     gather,
     quick_facts,
 )
+from windlass.worker.isolation.job_users import try_users
+from windlass.worker.isolation.sandbox import SandboxMode, Visible
 
 
 def test_the_quick_facts_need_nobody() -> None:
@@ -75,5 +80,53 @@ def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:
         async with rig.agent(metadata={"rack": "b7"}):
             job = await rig.submit("true", requires=("rack == b7", "python:version matches >=3"))
             await rig.ended(job)
+
+    play(tmp_path, scene)
+
+
+def test_tools_are_those_that_jobs_of_a_sandbox_can_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+    tools = tmp_path / "tools"
+    tools.mkdir(mode=0o755)
+    for name, line in {"ffmpeg": "echo version 7.1.2", "cmake": "exit 3", "ninja": ""}.items():
+        start = "#!/nowhere/sh" if name == "ninja" else "#!/bin/sh"
+        (tools / name).write_text(f"{start}\n{line}\n")
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+    async def facts(**visible: tuple[Path, ...]) -> dict[str, Any]:
+        uids, lacking = try_users()
+        assert lacking is None or os.geteuid() != 0, lacking
+        mode = SandboxMode(Visible(**visible), tmp_path / "filter", uids)
+        assert await mode.why_not() is None
+        return {**quick_facts(mode), **await gather(mode)}
+
+    names = ("ffmpeg:available", "cmake:available", "ninja:available", "ffmpeg:version")
+    unseen = run(facts())
+    assert [unseen.get(name) for name in names] == [False, False, False, None]
+    shared = run(facts(shared=(tools,)))
+    assert [shared.get(name) for name in names] == [True, True, False, "7.1.2"]
+    plain = run(gather())
+    assert [plain.get(name) for name in names] == [True, True, True, "7.1.2"]
+
+
+def test_a_worker_says_from_the_start_what_its_jobs_can_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+    (tmp_path / "ffmpeg").write_text("#!/bin/sh\n")
+    (tmp_path / "ffmpeg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    async def scene(rig: Rig) -> None:
+        for mode, available in (("sandbox", False), ("process", True)):
+            async with rig.agent(mode, isolation=mode) as agent:
+                assert agent.machine.metadata["ffmpeg:available"] is available
 
     play(tmp_path, scene)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.worker.rig import Rig, play, state_of
 from windlass.blobs.faults import from_disk
@@ -11,6 +12,7 @@ from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.ports.gateway import Holder
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.attempt.files import files
+from windlass.worker.attempt.output import log_pump
 
 
 class FullDisk:
@@ -28,6 +30,56 @@ class FullDisk:
             self.left -= 1
             raise from_disk(OSError(28, "No space left on device"), "/blobs")
         await self._inner.put_artifact(holder, *about)
+
+
+class FullForLogs:
+    """Passes everything on, but takes no log after the first bytes, nor its end at first."""
+
+    def __init__(self, inner: DirectGateway) -> None:
+        self._inner = inner
+        self.refused = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
+        if offset:
+            raise from_disk(OSError(28, "No space left on device"), "/blobs")
+        return await self._inner.append_log(holder, offset, data)
+
+    async def end_log(self, holder: Holder, *about: Any) -> None:
+        self.refused += 1
+        if self.refused < 3:
+            raise from_disk(OSError(28, "No space left on device"), "/data")
+        await self._inner.end_log(holder, *about)
+
+
+def test_a_log_that_a_full_disk_cut_ends_and_its_size_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_pump, "PATIENCE", 3)
+    monkeypatch.setattr(log_pump, "RETRY_MS", 1)
+
+    async def scene(rig: Rig) -> None:
+        gateway = FullForLogs(rig.gateway)
+        ready = tmp_path / "ready"
+        line = f"echo first; until test -e {ready}; do sleep 0.01; done; seq 100000; echo end >&2"
+        with capture_logs() as logged:
+            async with rig.agent(gateway=gateway, isolation="process"):
+                job = await rig.submit("sh", "-c", line)
+                await rig.files.log_line(job)
+                ready.touch()
+                assert state_of(await rig.ended(job)) == "completed"
+                while (job, 1) not in rig.files.ends:
+                    await rig.clock.sleep_ms(10)
+        whole = len("first\nend\n") + sum(len(f"{n}\n") for n in range(1, 100_001))
+        assert rig.files.ends[job, 1] == (whole, "lost")
+        assert gateway.refused == 3
+        (lost,) = [entry for entry in logged if entry["event"] == "log_lost"]
+        assert (lost["log_level"], lost["job"]) == ("warning", job)
+        assert "disk that holds /blobs is full" in lost["reason"]
+
+    play(tmp_path, scene)
 
 
 @pytest.mark.parametrize(("times", "attempts"), [(2, 1), (7, 3)])

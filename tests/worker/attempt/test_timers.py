@@ -4,7 +4,7 @@ import asyncio
 
 from tests.support.virtual import run_virtual
 from windlass.ports.loop_time import pass_time
-from windlass.worker.attempt.timers import COARSE_MS, Timers
+from windlass.worker.attempt.timers import COARSE_MS, DEFAULT, Timers
 
 
 class Watched:
@@ -12,7 +12,8 @@ class Watched:
 
     def __init__(self, timeout_ms: int | None, idle_ms: int | None = None) -> None:
         self.late: list[tuple[float, str]] = []
-        self.timers = Timers(timeout_ms, idle_ms, self._note)
+        self.near: list[str] = []
+        self.timers = Timers(timeout_ms, idle_ms, self._note, self.near.append)
         self.timers.start()
 
     def _note(self, message: str) -> None:
@@ -39,6 +40,54 @@ def test_a_long_timeout_passes_when_it_is_checked() -> None:
         assert watched.late == []
         watched.timers.check(COARSE_MS / 1000 + 1)
         assert [message for _, message in watched.late] == ["Timed out after 11 s"]
+
+    run_virtual(main())
+
+
+def test_most_of_a_long_timeout_is_warned_of_once() -> None:
+    async def main() -> None:
+        watched = Watched(30 * 60_000)
+        for minutes in (23, 24, 25, 29):
+            watched.timers.check(minutes * 60)
+        warning = "it will be stopped in 6 min, when its timeout of 30 min has passed"
+        assert (watched.near, watched.late) == ([warning], [])
+        watched.timers.change_timeout(120 * 60_000)
+        for minutes in (40, 95, 96, 97):
+            watched.timers.check(minutes * 60)
+        again = "it will be stopped in 24 min, when its timeout of 2 h has passed"
+        assert watched.near == [warning, again]
+
+    run_virtual(main())
+
+
+def test_a_warning_is_no_sign_of_life() -> None:
+    async def main() -> None:
+        watched = Watched(60_000, idle_ms=55_000)
+        await pass_time(50)
+        watched.timers.check(50)
+        assert len(watched.near) == 1
+        await pass_time(5)
+        assert [at for at, _ in watched.late] == [55.0]
+
+    run_virtual(main())
+
+
+def test_the_message_says_that_the_job_has_no_timeout_of_its_own() -> None:
+    async def main() -> None:
+        late: list[str] = []
+        timers = Timers(1_500, None, late.append, why=DEFAULT)
+        timers.start()
+        await pass_time(2)
+        assert late == [
+            "Timed out after 1.5 s: the job has no timeout of its own (--timeout sets one)"
+        ]
+        measured = Timers(2_000, None, late.append, why=DEFAULT)
+        measured.start()
+        measured.change_timeout(4_000)
+        await pass_time(4)
+        assert late[1:] == [
+            "Timed out after 4 s, by the length of its media (--timeout sets another)"
+        ]
 
     run_virtual(main())
 

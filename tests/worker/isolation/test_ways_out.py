@@ -98,7 +98,9 @@ async def _victim(rig: Rig, told: dict[str, Any]) -> int:
     job = told["victim_job"] = await rig.submit(open_python(), "-S", "-c", source, json.dumps(told))
     (told["scratch"],) = await rig.files.log_line(job)
     words = json.dumps(told["abstract"]).encode()
-    (pid,) = [pid for pid in _pids() if words in _command(pid) and _command(pid)[:6] != b"bwrap "]
+    commands = {pid: _command(pid) for pid in _pids()}
+    around = (b"bwrap ", b"windlass-reporter ")
+    (pid,) = [pid for pid, one in commands.items() if words in one and not one.startswith(around)]
     chain = [pid]
     while (seen := look_at(chain[-1])) is not None and seen.parent != told["agent"]:
         chain.append(seen.parent)

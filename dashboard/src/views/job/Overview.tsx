@@ -13,7 +13,7 @@ import { Time } from "../../ui/Time";
 import { Told } from "../../ui/Told";
 import { Attempts } from "./Attempts";
 import { Chain } from "./Chain";
-import { Estimate } from "./Estimate";
+import { Estimate, NearTimeout } from "./Estimate";
 import styles from "./Job.module.css";
 import { isOpen, pretty } from "./job";
 import { ProgressBar } from "./ProgressBar";
@@ -104,6 +104,9 @@ function Outcome({ job }: { job: Job }) {
           {trace && <CodeBlock text={trace} label="Copy the traceback" />}
         </Card>
       )}
+      {job.state === "running" && job.timeout !== null && job.started_at && job.timeout_at && (
+        <NearTimeout timeout={job.timeout} from={job.started_at} to={job.timeout_at} />
+      )}
       <Estimate job={job} />
     </>
   );
@@ -152,7 +155,7 @@ function needsOf(job: Job): [string, ReactNode][] {
     ["prefers", job.prefers.join(", ") || undefined],
     ["secrets", job.secrets.join(", ") || undefined],
     ["priority", adjustment ? `${effective} (${base} and ${adjustment})` : effective],
-    ["timeout", job.timeout === null ? undefined : duration(job.timeout)],
+    ["timeout", timeoutOf(job)],
     ["retries", `${job.retry_count} of ${job.max_retries} used`],
     ["not before", job.not_before ? <Time key="time" at={job.not_before} /> : undefined],
     ["start before", job.start_before ? <Time key="time" at={job.start_before} /> : undefined],
@@ -172,6 +175,13 @@ function needsOf(job: Job): [string, ReactNode][] {
     ],
     ["suggestion", job.suggestions.join("; ") || undefined],
   ];
+}
+
+function timeoutOf(job: Job): string | undefined {
+  if (job.timeout === null) return job.idle_timeout === null ? "none" : undefined;
+  const length = duration(job.timeout);
+  if (job.timeout_from === "default") return `${length}, the default; --timeout to change`;
+  return job.timeout_from === "media" ? `${length}, by the length of its media` : length;
 }
 
 const FUNCTION = "functions:missing!=";

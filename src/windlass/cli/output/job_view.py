@@ -103,15 +103,23 @@ def _demands(job: Job) -> list[tuple[str, Any]]:
     """Returns what a job needs of its worker, and how long it may run."""
     own = [clause for clause in job.requires if not clause.startswith(MISSING)]
     amounts = ", ".join(f"{name}={amount}" for name, amount in job.resources.items())
-    limits = {"timeout": job.timeout, "idle timeout": job.idle_timeout}
+    idle = job.idle_timeout
     return [
         ("requires", ", ".join(own) or None),
         ("resources", amounts or None),
-        *(
-            (name, None if limit is None else readable_duration(round(limit * 1000)))
-            for name, limit in limits.items()
-        ),
+        ("timeout", show_timeout(job)),
+        ("idle timeout", None if idle is None else readable_duration(round(idle * 1000))),
     ]
+
+
+def show_timeout(job: Job) -> str | None:
+    """Shows how long a job may run and who says so; None if only its idle timeout ends it."""
+    if job.timeout is None:
+        return None if job.idle_timeout is not None and job.timeout_from is None else "none"
+    length = readable_duration(round(job.timeout * 1000))
+    if job.timeout_from == "default":
+        return f"{length}, the default; --timeout to change"
+    return f"{length}, by the length of its media" if job.timeout_from == "media" else length
 
 
 def print_reproduction(found: Reproduction) -> None:

@@ -22,7 +22,7 @@ from windlass.domain.matching.isolation import (
     demanded,
 )
 from windlass.domain.matching.rates import Rate, check_rate
-from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.matching.resources import canonical_needs
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
@@ -54,7 +54,7 @@ def build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
         check_name(f"{field}.apart", spec.apart)
     try:
         requires = canonical_requires(clauses)
-        resources = canonical_resources(spec.resources or {})
+        resources = canonical_needs(spec.resources or {})
         prefers = _preferences(spec.prefers)
     except InvalidInput as error:  # These do not know which job of several they are about.
         where = f"{field}.{error.field}"

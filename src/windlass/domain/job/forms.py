@@ -19,6 +19,7 @@ Duration = float | str  # seconds, or text such as "15m"
 Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
 
 NEVER: Final = "never"
+NONE: Final = "none"
 FOREVER: Final = "forever"
 REPEATABLE: Final = "Repeatable."
 MOST: Final = 2**31 - 1  # processes or open files
@@ -90,12 +91,21 @@ def _duration(value: object, field: str) -> Any:
 
 
 def _grace(value: object, field: str) -> Any:
-    if isinstance(value, str) and value.strip().lower() == NEVER:
-        return _kept(value, NEVER)
+    return _or_word(value, field, NEVER, _delay)
+
+
+def _timeout(value: object, field: str) -> Any:
+    return _or_word(value, field, NONE, _duration)
+
+
+def _or_word(value: object, field: str, word: str, form: Callable[[object, str], Any]) -> Any:
+    """Returns a duration, or the word that stands for none."""
+    if isinstance(value, str) and value.strip().lower() == word:
+        return _kept(value, word)
     try:
-        return _kept(value, seconds(value, field))
+        return form(value, field)
     except InvalidInput as error:
-        raise InvalidInput(field, f"{error.expected}, or never", value) from None
+        raise InvalidInput(field, f"{error.expected}, or {word}", value) from None
 
 
 def window(value: Any, field: str) -> float | str:
@@ -322,6 +332,10 @@ LABELS: Final = Form(
 DURATION: Final = Form(
     name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
     varies=True, note="Such as 90 (seconds), 90s, 15m or 6h.",
+)  # fmt: skip
+TIMEOUT: Final = Form(
+    name="duration or none", canonical=_timeout, read=lambda texts, f, _n: _timeout(texts[0], f),
+    varies=True, note="Such as 90 (seconds), 15m or 6h, or none.",
 )  # fmt: skip
 DELAY: Final = Form(
     name="duration", canonical=_delay, read=lambda texts, f, _n: _delay(texts[0], f),

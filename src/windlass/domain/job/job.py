@@ -23,6 +23,7 @@ from windlass.domain.job.forms import (
     LABELS,
     LIMITS,
     MOMENT,
+    NONE,
     NUMBER,
     PRIORITY,
     RATE,
@@ -30,6 +31,7 @@ from windlass.domain.job.forms import (
     SWITCH,
     TEXT,
     TEXTS,
+    TIMEOUT,
     Concurrency,
     Duration,
     Form,
@@ -198,9 +200,14 @@ class JobSpec(
         _option("The id of an unfinished workflow to join.", NUMBER, "--workflow", file=False,
                 bounds=IDS),
     ] = None  # fmt: skip
-    timeout: Annotated[Duration | None, _option("How long it may run.", DURATION, "--timeout")] = (
-        None
-    )
+    timeout: Annotated[
+        Duration | None,
+        _option(
+            "How long it may run. Default: by the duration of its media, else 30 minutes"
+            " (timeouts.default, timeouts.queue).",
+            TIMEOUT, "--timeout",
+        ),
+    ] = None  # fmt: skip
     idle_timeout: Annotated[
         Duration | None,
         _option("How long it may run without log output or progress.", DURATION, "--idle-timeout"),
@@ -326,7 +333,8 @@ class JobSpec(
 
     @property
     def timeout_ms(self) -> int | None:
-        return milliseconds(self.timeout)
+        """What the job says itself; 0: it may run for any time."""
+        return 0 if self.timeout == NONE else milliseconds(self.timeout)
 
     @property
     def idle_timeout_ms(self) -> int | None:

@@ -4,11 +4,14 @@ The agent enforces the limits of a running job. The server acts later (`backstop
 did not, so that the two never race. A timeout is a transition, not an error.
 """
 
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from msgspec import Struct
 
 from windlass.domain.values.options import doc
+
+TimeoutFrom = Literal["job", "media", "default"]
+NEAR: Final = 0.8  # of its timeout: a job that has run so long is warned of
 
 
 class TimeoutPolicy(Struct, frozen=True):
@@ -25,9 +28,12 @@ class TimeoutPolicy(Struct, frozen=True):
         int,
         doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
     ] = 30_000
-    default_ms: Annotated[int, doc("ms", "Limit of jobs whose duration is unknown.", least=1)] = (
-        1_800_000
-    )
+    default_ms: Annotated[
+        int, doc("ms", "Limit of jobs without a timeout whose duration is unknown. 0: none.")
+    ] = 1_800_000
+    queue_ms: Annotated[
+        dict[str, int], doc("ms", "The same, for the queues named here. 0: none.")
+    ] = {}
     assigned_ms: Annotated[
         int,
         doc("ms", "Limit between assignment and start.", least=1),
@@ -49,19 +55,40 @@ class RunLimits(Struct, frozen=True):
     idle_ms: int | None
 
 
-def run_timeout_ms(
-    policy: TimeoutPolicy, task: str, duration_ms: int | None, own_ms: int | None
-) -> int:
-    """Returns how long a job may run: its own timeout, else one by task and duration."""
+def default_timeout_ms(policy: TimeoutPolicy, queue: str) -> int | None:
+    """Returns how long a job of this queue may run if nothing else says so; None: any time."""
+    return policy.queue_ms.get(queue, policy.default_ms) or None
+
+
+def timeout_from(
+    policy: TimeoutPolicy, queue: str, own_ms: int | None, shown_ms: int | None
+) -> TimeoutFrom | None:
+    """Returns where the timeout of a job comes from; None if it has none and asked for none."""
     if own_ms is not None:
-        return own_ms
-    if duration_ms is None:
-        return policy.default_ms
-    if task == "ffmpeg":
+        return "job"
+    if shown_ms is None:
+        return None
+    return "default" if shown_ms == default_timeout_ms(policy, queue) else "media"
+
+
+def run_timeout_ms(
+    policy: TimeoutPolicy,
+    task: str,
+    duration_ms: int | None,
+    own_ms: int | None,
+    queue: str = "default",
+) -> int | None:
+    """Returns how long a job may run: its own timeout, else one by task and duration.
+
+    Its own timeout may be 0: it may run for any time.
+    """
+    if own_ms is not None:
+        return own_ms or None
+    if duration_ms is not None and task == "ffmpeg":
         return int(duration_ms * policy.ffmpeg_factor) + policy.ffmpeg_buffer_ms
-    if task == "gstreamer":
+    if duration_ms is not None and task == "gstreamer":
         return duration_ms + policy.gstreamer_extra_ms
-    return policy.default_ms
+    return default_timeout_ms(policy, queue)
 
 
 def idle_timeout_ms(policy: TimeoutPolicy, queue: str, own_ms: int | None) -> int | None:
@@ -84,7 +111,7 @@ def limits_for(
     idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
     if idle_ms is not None and own_run_ms is None:
         return RunLimits(run_ms=None, idle_ms=idle_ms)
-    return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms), idle_ms)
+    return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms, queue), idle_ms)
 
 
 def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:

@@ -145,7 +145,7 @@ def mismatches(
             yield _mismatch(clause, clause.text, metadata)
     for name, amount in resources:
         clause = Clause(resource_key(name), ">=", amount)
-        if not _holds(clause, metadata.get(clause.key)):
+        if amount and not _holds(clause, metadata.get(clause.key)):
             yield _mismatch(clause, f"{name}={amount}", metadata)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.matching.indices import Indices, indices_key, parse_indices, variable_of
-from windlass.domain.matching.resources import canonical_resources, resource_key
-from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.matching.resources import CPUS, canonical_resources, resource_key
+from windlass.domain.matching.room import SHARES
 from windlass.domain.values.errors import InvalidInput
 
 _PART: Final = re.compile(r"([^=,\[\]]*)=(\s*\[[^\[\]]*\]\s*|[^,\[\]]*)(?:,|$)")

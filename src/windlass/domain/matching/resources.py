@@ -8,6 +8,8 @@ from windlass.domain.matching.clauses import SHORT_NAMES, is_size
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import SIZE_LIMIT, parse_size
 
+CPUS: Final = "cpus"
+NO_CPUS: Final = (CPUS, 0)  # a job that says so takes none where jobs share processors
 _BUILT_IN: Final = frozenset({"cpus", "memory", "gpus", "disk"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -16,6 +18,13 @@ def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int
     """Returns amounts as integers (memory and disk in bytes), sorted, without zeros."""
     amounts = {name: _amount(name, value) for name, value in resources.items()}
     return tuple((name, amounts[name]) for name in sorted(amounts) if amounts[name])
+
+
+def canonical_needs(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Returns what a job takes, in the same form; no processors at all are not left out."""
+    found = canonical_resources(resources)
+    none = CPUS in resources and all(name != CPUS for name, _ in found)
+    return tuple(sorted((*found, NO_CPUS))) if none else found
 
 
 def resource_key(name: str) -> str:

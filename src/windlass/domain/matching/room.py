@@ -11,12 +11,11 @@ from typing import Final
 from windlass.domain.matching.clauses import is_size
 from windlass.domain.matching.indices import offered
 from windlass.domain.matching.matching import APART, PER_WORKER, Mismatch, amount_of
-from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.resources import CPUS, NO_CPUS, resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.quantities import counted, readable_size
 
 SHARES: Final = "system:shares"  # metadata of workers on which each job takes a processor
-CPUS: Final = "cpus"
 
 MANY: Final = 1_000_000
 
@@ -24,7 +23,9 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
-    """Returns what a job takes on this worker: at least one processor if jobs share them."""
+    """Returns what a job takes on this worker: a processor if jobs share them and it names none."""
+    if NO_CPUS in shape.resources:
+        return tuple(need for need in shape.resources if need != NO_CPUS)
     if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):
         return shape.resources
     return ((CPUS, 1), *shape.resources)

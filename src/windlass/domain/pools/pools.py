@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from windlass.domain.matching.matching import amount_of
-from windlass.domain.matching.resources import canonical_resources, resource_key
-from windlass.domain.matching.room import CPUS, SHARES
+from windlass.domain.matching.resources import CPUS, canonical_resources, resource_key
+from windlass.domain.matching.room import SHARES
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.suggest import did_you_mean

@@ -42,6 +42,8 @@ def level_of(event: Event) -> Level:
         return Level.WARNING if event.to in _BAD_ENDS or _has_failed(event) else Level.INFO
     if event.kind == EventKind.WORKER:
         return _of_worker(event)
+    if event.kind == EventKind.LOG:
+        return Level.WARNING if '"state":"lost"' in (event.data or "") else Level.INFO
     orphans = event.kind == EventKind.LOOP and event.actor == "cleanup"
     return Level.WARNING if orphans or event.kind == EventKind.WATCHDOG else Level.INFO
 

@@ -11,6 +11,7 @@ the hot path.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -131,7 +132,7 @@ def _other(event: Event, data: Mapping[str, Any], names: Names) -> str:
         text = f"Worker {data.get('name', known.name)} ({known.node}) {text}"
     elif event.kind == EventKind.WORKFLOW:
         text = f"Workflow {data.get('workflow', 0)}: {text}"
-    elif event.job and event.kind == EventKind.PRIORITY:
+    elif event.job and not re.search(rf"\bjob {event.job}\b", text, re.IGNORECASE):
         text = f"Job {event.job}: {text}"
     by = f" (by {event.actor})" if event.actor and event.kind != EventKind.LOOP else ""
     return f"[{tag}] {text}{by}"

@@ -27,6 +27,7 @@ FOLDER: Final = "logs"
 SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
 LARGEST: Final = 2**53  # no log has a byte there
 DELETE_AT_ONCE: Final = 1_000
+UNKNOWN: Final = 1  # the size of a gap at the end of a log whose end never came
 TRIES: Final = 4  # a segment that is read may be joined with others, and those with more
 TIMES: Final = ".times"  # ends the key of the object with the times of a joined segment
 
@@ -257,4 +258,6 @@ class Logs:
 
 def left_out(count: int) -> bytes:
     """Returns the line that replaces missing bytes."""
+    if count == UNKNOWN:
+        return b"\n[windlass: the rest of the log was lost]\n"
     return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()

@@ -30,7 +30,9 @@ class Measured(NamedTuple):
 
 async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError | None]:
     """Returns how long each attempt may take, in ms from its start; None: while it is active."""
-    leases = await work.tx.leases.lock(sorted({item.holder.job for item in found}))
+    jobs = sorted({item.holder.job for item in found})
+    known = await work.tx.jobs.lock(jobs)
+    leases = await work.tx.leases.lock(jobs)
     answers: list[int | WindlassError | None] = []
     rows: dict[int, tuple[int, int | None, int | None]] = {}
     for holder, duration_ms in found:
@@ -46,6 +48,8 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
             rows[lease.job] = (lease.job, timeout_ms, deadline)
     if rows:
         await work.tx.leases.allow([rows[job] for job in sorted(rows)])
+        # What is shown of the job, also once it has ended, and what its next attempt may take.
+        await work.tx.jobs.set_timeouts([rows[job][:2] for job in sorted(rows) if job in known])
     return answers
 
 

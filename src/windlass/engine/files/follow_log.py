@@ -14,6 +14,7 @@ from windlass.engine.files.logs import LogReading
 READ_LIMIT: Final = 8 * 1024 * 1024
 FOLLOW_MS: Final = 500
 RECHECK_MS: Final = 100
+GIVEN_UP_MS: Final = 60_000  # how long a worker tries to send the rest of a log
 SETTLE_MS: Final = 2_000  # how long a reader waits for the last output of a job that has ended
 
 
@@ -104,9 +105,15 @@ async def settle(engine: Engine, files: Files, job: int, attempt: int | None) ->
 async def log_is_over(
     engine: Engine, files: Files, row: LogRow, attempt: int | None = None
 ) -> bool:
-    """Returns True if nothing more can come: the job has ended, and so has its log."""
+    """Returns True if nothing more can come: the job has ended, and so has its log.
+
+    A log whose end nobody could write is over once its worker has given up as well.
+    """
     if row.state == LogState.STREAMING:
-        return False
+        view = await engine.store.read(lambda tx: tx.views.job(row.job))
+        if view is None or view.facts.is_open or view.finished_at is None:
+            return False
+        return await engine.now() > view.finished_at + GIVEN_UP_MS
     facts = (await engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
     # Bytes that came after we read the row, and before the job ended, still have to be read.
     return not facts.is_open and await files.log(row.job, attempt) == row

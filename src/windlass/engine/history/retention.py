@@ -16,6 +16,7 @@ from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind
 from windlass.domain.values.quantities import counted
 from windlass.engine.attempts.attempt_files import end_log
+from windlass.engine.attempts.log_segments import UNKNOWN
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
@@ -327,7 +328,7 @@ async def lose_logs(work: Work, after: int | None) -> Walk:
         if lease is not None and lease.attempt == row.attempt:
             continue
         if ends.get((row.job, row.attempt), 0) < work.now - LOG_GRACE_MS:
-            await end_log(work, row, row.bytes, LogState.LOST, None)
+            await end_log(work, row, row.bytes + UNKNOWN, LogState.LOST, None)
             lost += 1
     return Walk(lost, rows[-1].job if len(rows) == work.config.chunk_rows else None)
 

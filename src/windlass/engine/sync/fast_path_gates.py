@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from windlass.domain.matching.resources import NO_CPUS
 from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import Worker
@@ -101,7 +102,7 @@ class FastGates:
 
     def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
         """Returns True if this many jobs fit, whatever mix of these shapes they have."""
-        if any(shape.apart is not None for shape in shapes):
+        if any(shape.apart is not None or NO_CPUS in shape.resources for shape in shapes):
             return False
         largest: dict[str, int] = {}
         for shape in shapes:

@@ -76,7 +76,7 @@ async def log(
     """
     services = call.services
     await services.queries.check_visible([job], call.who)
-    if not follow and wait is None:
+    if not follow and wait is None and not offset:  # A reader of parts has waited at the first.
         await settle(services.engine, services.files, job, attempt)
     if tail is not None or since is not None:
         since_ms = None if since is None else moment_since(since, await services.engine.now())

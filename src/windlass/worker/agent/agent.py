@@ -19,7 +19,7 @@ from windlass.ports.gateway import Gateway
 from windlass.worker.agent.gpu_locks import GpuLocks
 from windlass.worker.agent.gpus import find_gpus
 from windlass.worker.agent.machine import LocalMachine
-from windlass.worker.agent.metadata import gather, quick_facts
+from windlass.worker.agent.metadata import PLAIN, Jobs, gather, quick_facts
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
@@ -110,7 +110,7 @@ class Agent:
             await self.machine.open()
             if self._serves_one:
                 log.info("serves_one_namespace", namespace=DEFAULT_NAMESPACE, message=WHY_ONE)
-            self._describe({**quick_facts(), **await self._find_gpus()})
+            self._describe({**quick_facts(self._jobs), **await self._find_gpus()})
             gathering = asyncio.get_running_loop().create_task(self._gather())
             await self.core.run()
         finally:
@@ -127,6 +127,11 @@ class Agent:
         is_open = self.machine.isolation.default == WEAKEST and not options.trusts_jobs
         return is_open and not options.namespaces
 
+    @property
+    def _jobs(self) -> Jobs:
+        """How jobs start programs here: the server shall know of no tool that they cannot start."""
+        return self.machine.isolation.sandbox or PLAIN
+
     async def _find_gpus(self) -> dict[str, Any]:
         """Looks for GPUs that no other worker of this machine has found first.
 
@@ -141,7 +146,7 @@ class Agent:
         if found := self.machine.containers.metadata:
             self._describe(found)
             self.core.tell_metadata(self.machine.metadata)
-        self._describe({**await gather(), **self.machine.limit_mechanisms})
+        self._describe({**await gather(self._jobs), **self.machine.limit_mechanisms})
         self.core.tell_metadata(self.machine.metadata)
 
     def _tell_functions(self) -> None:

@@ -8,7 +8,7 @@ import os
 import platform
 import re
 import shutil
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from windlass.executors.media.ffmpeg import find_ffmpeg
 from windlass.worker.agent.program_output import output_of
@@ -52,7 +52,32 @@ TOOLS: Final = (
 )
 
 
-def quick_facts() -> dict[str, Any]:
+class Jobs(Protocol):
+    """How jobs of this worker start programs."""
+
+    def shows(self, program: str) -> bool:
+        """Returns whether they find a program of this machine."""
+        ...
+
+    async def ask(self, program: str, *arguments: str) -> str | None:
+        """Returns what a program prints if it succeeds; None if they cannot start it."""
+        ...
+
+
+class Plain:
+    """Implements `Jobs` for those that start programs as the worker does."""
+
+    def shows(self, program: str) -> bool:
+        return bool(program)
+
+    async def ask(self, program: str, *arguments: str) -> str | None:
+        return await output_of(program, *arguments) or ""
+
+
+PLAIN: Final = Plain()
+
+
+def quick_facts(jobs: Jobs = PLAIN) -> dict[str, Any]:
     """Returns what is known without asking anyone."""
     return {
         "system:architectures": [architecture_of(platform.machine())],
@@ -60,7 +85,7 @@ def quick_facts() -> dict[str, Any]:
         "system:memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system:os": platform.system().lower(),
         "system:hostname": platform.node(),
-        **{f"{tool.name}:available": _find(tool) is not None for tool in TOOLS},
+        **{f"{tool.name}:available": _find(tool, jobs) is not None for tool in TOOLS},
     }
 
 
@@ -69,33 +94,41 @@ def architecture_of(machine: str) -> str:
     return ARCHITECTURES.get(machine, machine)
 
 
-async def gather() -> dict[str, Any]:
-    """Returns the quick facts, versions of tools and encoders of ffmpeg.
+async def gather(jobs: Jobs = PLAIN) -> dict[str, Any]:
+    """Returns the quick facts, versions of tools and encoders of ffmpeg, as jobs start them.
 
-    Tools are asked once in a process: a program may start its worker again and again.
+    Plain ones are asked once in a process: a program may start its worker again and again.
     """
+    if jobs is not PLAIN:
+        return {**quick_facts(jobs), **await _ask_tools(jobs)}
     place = os.environ.get("PATH", "")
     if place not in _asked:
-        _asked[place] = await _ask_tools()
+        _asked[place] = await _ask_tools(jobs)
     return {**quick_facts(), **_asked[place]}
 
 
 _asked: Final[dict[str, dict[str, Any]]] = {}  # by PATH
 
 
-async def _ask_tools() -> dict[str, Any]:
+async def _ask_tools(jobs: Jobs) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     # One after the other: a fleet that starts must not burden its machines.
     dpkg = await output_of("dpkg", "--print-architecture")
     ffmpeg = find_ffmpeg()
-    encoders = await output_of(ffmpeg, "-hide_banner", "-encoders") if ffmpeg else None
+    encoders = None
+    if ffmpeg and jobs.shows(ffmpeg):
+        encoders = await jobs.ask(ffmpeg, "-hide_banner", "-encoders")
     if dpkg:
         facts["system:architectures"] = [dpkg.strip()]
     if encoders:
         facts["ffmpeg:encoders"] = encoder_names(encoders)
     for tool in TOOLS:
-        if version := await _version(tool):
-            facts[f"{tool.name}:version"] = version
+        path = _find(tool, jobs)
+        said = None if path is None else await jobs.ask(path, tool.argument)
+        if path is not None and said is None:
+            facts[f"{tool.name}:available"] = False
+        if said and (found := VERSION.search(said)):
+            facts[f"{tool.name}:version"] = found[1]
     return facts
 
 
@@ -104,15 +137,9 @@ def encoder_names(listed: str) -> list[str]:
     return sorted({name for names in ENCODER.findall(listed) for name in names if name})
 
 
-def _find(tool: Tool) -> str | None:
+def _find(tool: Tool, jobs: Jobs) -> str | None:
     if tool.name == "ffmpeg":  # it may also come with a package
-        return find_ffmpeg()
-    return next((path for program in tool.programs if (path := shutil.which(program))), None)
-
-
-async def _version(tool: Tool) -> str | None:
-    path = _find(tool)
-    if path is None:
-        return None
-    found = VERSION.search(await output_of(path, tool.argument) or "")
-    return found[1] if found else None
+        found = find_ffmpeg()
+    else:
+        found = next((path for program in tool.programs if (path := shutil.which(program))), None)
+    return None if found is None or not jobs.shows(found) else found

@@ -33,7 +33,7 @@ from windlass.worker.attempt.output.progress import Progress
 from windlass.worker.attempt.output.stacks import tell_stack
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
-from windlass.worker.attempt.timers import Timers
+from windlass.worker.attempt.timers import DEFAULT, Timers
 from windlass.worker.attempt.unless_stopped import unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.mode import Confinement, Wish
@@ -126,7 +126,10 @@ class Attempt:
         self._mask: Mask | None = None
         if spec.secrets or spec.registry_secret is not None:
             self._hold_secrets(spec)
-        self._timers = Timers(assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out)
+        self._timers = Timers(
+            assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out, self._near_timeout,
+            "" if spec.says_when_it_ends else DEFAULT,
+        )  # fmt: skip
         self._log: AttemptLog | None = None
         self._processes: Processes | None = None
         self._files: Files | None = None
@@ -328,6 +331,12 @@ class Attempt:
     def check_time(self, now: float) -> None:
         """Times out if it is late: for long timeouts, which need no timer each."""
         self._timers.check(now)
+
+    def _near_timeout(self, message: str) -> None:
+        """Warns in the logs of the job and of the worker."""
+        if self._why is None:
+            self._note(message)
+            log.warning("job near its timeout", job=self.job, reason=message)
 
     def _time_out(self, message: str) -> None:
         self.stop("timed_out", message)

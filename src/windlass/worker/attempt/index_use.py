@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 
 from windlass.domain.matching.indices import variables
-from windlass.domain.matching.room import CPUS
+from windlass.domain.matching.resources import CPUS
 from windlass.ports.executor import Granted
 from windlass.worker.core.ports import Key
 

@@ -31,6 +31,13 @@ class AttemptSpec(msgspec.Struct):
     pull: Pull | None = None
     registry_secret: str | None = None
     limits: JobLimits | None = None
+    timeout: float | str | None = None
+    finish_before: str | None = None
+
+    @property
+    def says_when_it_ends(self) -> bool:
+        """Whether the job itself limits how long it runs."""
+        return self.timeout is not None or self.finish_before is not None
 
     @property
     def has_files(self) -> bool:

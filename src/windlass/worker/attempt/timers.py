@@ -4,22 +4,34 @@ import asyncio
 import math
 from collections.abc import Callable
 
+from windlass.domain.lifecycle.timeouts import NEAR
 from windlass.domain.values.quantities import readable_duration
 
 COARSE_MS = 10_000  # timeouts above this are checked now and then, without a timer each
+DEFAULT = ": the job has no timeout of its own (--timeout sets one)"
+BY_MEDIA = ", by the length of its media (--timeout sets another)"
 
 
 class Timers:
-    """Calls `late` with a message once the attempt has run, or been idle, for too long."""
+    """Calls `late` with a message once the attempt has run, or been idle, for too long.
+
+    Calls `near` with one when most of a long timeout has passed. `why` follows the timeout in
+    messages: where it comes from if not from the job.
+    """
 
     __slots__ = (
-        "_due_at", "_idle_ms", "_idle_timer", "_late", "_limit", "_seen_at", "_timer", "timeout_ms",
+        "_due_at", "_idle_ms", "_idle_timer", "_late", "_limit", "_near", "_near_at", "_seen_at",
+        "_timer", "_why", "timeout_ms",
     )  # fmt: skip
 
     def __init__(
-        self, timeout_ms: int | None, idle_ms: int | None, late: Callable[[str], None]
-    ) -> None:
+        self, timeout_ms: int | None, idle_ms: int | None, late: Callable[[str], None],
+        near: Callable[[str], None] | None = None, why: str = "",
+    ) -> None:  # fmt: skip
         self.timeout_ms = timeout_ms
+        self._near = near or _ignore
+        self._near_at = math.inf
+        self._why = why
         self._idle_ms = idle_ms
         self._late = late
         self._due_at = math.inf
@@ -34,6 +46,7 @@ class Timers:
         timeout = self.timeout_ms
         if timeout is not None and timeout > COARSE_MS:
             self._due_at = loop.time() + timeout / 1000
+            self._near_at = loop.time() + NEAR * timeout / 1000
         elif timeout is not None:
             self._timer = loop.call_later(timeout / 1000, self._time_out)
         if self._idle_ms is not None:
@@ -41,9 +54,15 @@ class Timers:
             self._look_idle()
 
     def check(self, now: float) -> None:
-        """Times out if a long timeout has passed."""
+        """Times out if a long timeout has passed; warns if most of it has."""
         if now >= self._due_at:
             self._time_out()
+        elif now >= self._near_at and self.timeout_ms is not None:
+            self._near_at, seen_at = math.inf, self._seen_at
+            left = readable_duration(round((1 - NEAR) * self.timeout_ms))
+            timeout = readable_duration(self.timeout_ms)
+            self._near(f"it will be stopped in {left}, when its timeout of {timeout} has passed")
+            self._seen_at = seen_at  # The warning is no sign of life.
 
     def change_timeout(self, timeout_ms: int | None) -> None:
         """Replaces the timeout, counted from the start; no timeout stays none."""
@@ -53,7 +72,10 @@ class Timers:
         if self._timer is not None:
             self._timer.cancel()
         started_at = due_at - self.timeout_ms / 1000
-        self.timeout_ms, self._due_at = timeout_ms, math.inf
+        self.timeout_ms, self._due_at, self._why = timeout_ms, math.inf, BY_MEDIA
+        self._near_at = math.inf
+        if timeout_ms > COARSE_MS:
+            self._near_at = started_at + NEAR * timeout_ms / 1000
         loop = asyncio.get_running_loop()
         self._timer = loop.call_at(started_at + timeout_ms / 1000, self._time_out)
 
@@ -69,14 +91,14 @@ class Timers:
 
     def cancel(self) -> None:
         """Cancels all timers and drops the reference to the attempt."""
-        self._late = _ignore
+        self._late = self._near = _ignore
         for timer in (self._timer, self._idle_timer, self._limit):
             if timer is not None:
                 timer.cancel()
 
     def _time_out(self) -> None:
         if self.timeout_ms is not None:
-            self._late(f"Timed out after {readable_duration(self.timeout_ms)}")
+            self._late(f"Timed out after {readable_duration(self.timeout_ms)}{self._why}")
 
     def _look_idle(self) -> None:
         if self._idle_ms is None:

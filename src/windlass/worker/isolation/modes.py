@@ -72,6 +72,12 @@ class Modes:
         """The demands that it can meet, each with that mode or a stronger one."""
         return [mode for mode in MODES if self.choose(mode) in self._offered]
 
+    @property
+    def sandbox(self) -> SandboxMode | None:
+        """The mode in which jobs run if nothing demands more, if that is a sandbox."""
+        mode = self._offered.get(self.default)
+        return mode if isinstance(mode, SandboxMode) else None
+
     def __getitem__(self, mode: Isolation) -> IsolationMode:
         return self._offered[mode]
 

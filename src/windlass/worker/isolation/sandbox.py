@@ -11,17 +11,20 @@ gives each attempt a uid of its own, as the mode `user` does, and needs no user 
 import asyncio
 import os
 import shutil
+import signal
 import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import structlog
 from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
 from windlass.ports.executor import Limits
 from windlass.worker.isolation.mode import Confinement, Program, Wish
+from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.isolation.system_calls import filter_program
 from windlass.worker.isolation.uids import Uids
 from windlass.worker.isolation.user import home_of
@@ -35,6 +38,8 @@ SYSTEM: Final = (
 GPU_DEVICES: Final = ("/dev/dri", "/dev/kfd", "/dev/nvidia*")
 FILTER_FD: Final = 10
 STATUS_FD: Final = 11
+REPORT_FD: Final = STATUS_FD + 1  # where the reporter writes
+REPORTER_FD: Final = 13
 PATIENCE_S: Final = 10
 NOBODY: Final = 65534
 # Paths inside of a sandbox, where the job is alone with them.
@@ -42,8 +47,12 @@ TMP: Final = "/tmp"  # nosec B108
 VAR_TMP: Final = "/var/tmp"  # nosec B108
 # What root needs to enter the folder of another user and to become that user.
 TO_BECOME: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
+REPORTER: Final = "/run/windlass-reporter"
 ENOENT: Final = 2
+CANNOT_START: Final = (None, 126, 127)  # how a program ends that is not there, or lacks a library
 NO_LIMITS: Final = Limits()
+
+log = structlog.get_logger()
 
 
 class Visible(msgspec.Struct, frozen=True):
@@ -72,6 +81,8 @@ class SandboxMode:
     def __init__(self, visible: Visible, filter_file: Path, uids: Uids | None) -> None:
         self._visible = visible
         self._filter_file = filter_file
+        self._reporter_file = filter_file.with_name("reporter")
+        self._reports = True
         self._uids = uids if os.geteuid() == 0 else None
         self._bwrap = shutil.which("bwrap") or ""
         self._setpriv = shutil.which("setpriv") or ""
@@ -82,8 +93,8 @@ class SandboxMode:
         if not self._bwrap:
             return "bubblewrap is not installed (no bwrap on the PATH)"
         machine = os.uname().machine
-        program = filter_program(machine)
-        if program is None:
+        program, reporter = filter_program(machine), reporter_program(machine)
+        if program is None or reporter is None:
             return f"there is no list of system calls for {machine}"
         if os.geteuid() == 0 and not self._setpriv:
             return "setpriv (util-linux) is not on the PATH"
@@ -91,30 +102,57 @@ class SandboxMode:
             return why
         try:
             self._filter_file.write_bytes(program)
+            self._reporter_file.write_bytes(reporter)
         except OSError as error:
-            return f"cannot write {self._filter_file}: {error.strerror or error}"
-        return await self._try()
+            return f"cannot write {error.filename}: {error.strerror or error}"
+        why = await self._try()
+        if why is not None:
+            self._reports = False  # A kernel may refuse it what it lets others do.
+            why = await self._try()
+            if why is None:
+                log.warning("reporter_does_not_work", problem="codes above 128 count as signals")
+        return why
 
     async def _try(self) -> str | None:
         """Returns what bubblewrap says if it cannot start a program."""
+        code, said = await self._run("true")
+        return None if code == 0 else f"bubblewrap does not work here: {said.strip()}"
+
+    async def ask(self, program: str, *arguments: str) -> str | None:
+        """Returns what a program prints in a sandbox if it succeeds; None if it cannot start."""
+        code, said = await self._run(program, *arguments)
+        return None if code in CANNOT_START else said if code == 0 else ""
+
+    async def _run(self, *program: str) -> tuple[int | None, str]:
+        """Returns how a program ends in a sandbox without a job, and what it and bwrap print."""
         wish = Wish(job=0, attempt=0, scratch=Path(TMP))
-        words = [*self.words(wish, TMP), "--", *self.become(NOBODY), "true"]
-        filter_fd = os.open(self._filter_file, os.O_RDONLY)
-        words[words.index(str(FILTER_FD))] = str(filter_fd)
-        words[words.index(str(STATUS_FD))] = "2"
+        words = [*self.words(wish, TMP), "--", *self.report(), *self.become(NOBODY), *program]
+        null = os.open(os.devnull, os.O_WRONLY)
+        opened = {number: os.open(file, os.O_RDONLY) for number, file in self.files}
+        fds = {str(number): str(fd) for number, fd in opened.items()}
+        place = words.index("--")
+        fds |= {str(STATUS_FD): str(null), str(REPORT_FD): str(null)}
+        words = [fds.get(w, w) if n < place + 3 else w for n, w in enumerate(words)]
         try:
             process = await asyncio.create_subprocess_exec(
-                *words, pass_fds=[filter_fd], stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
+                *words, pass_fds=[*opened.values(), null], stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
             )  # fmt: skip
-            _, said = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-        except (OSError, TimeoutError) as error:
-            return f"bubblewrap does not work: {error}"
+        except OSError as error:
+            return None, str(error)
         finally:
-            os.close(filter_fd)
-        if process.returncode == 0:
-            return None
-        return f"bubblewrap does not work here: {said.decode(errors='replace').strip()}"
+            for fd in (*opened.values(), null):
+                os.close(fd)
+        try:
+            said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        except TimeoutError:
+            return None, f"it did not end within {PATIENCE_S} s"
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        return process.returncode, said.decode(errors="replace")
 
     def enter(self, wish: Wish) -> Confinement:
         """Prepares the sandbox of one attempt."""
@@ -129,9 +167,10 @@ class SandboxMode:
         return not os.stat(self._bwrap).st_mode & stat.S_ISUID
 
     @property
-    def filter(self) -> str:
-        """The file that bubblewrap finds open."""
-        return str(self._filter_file)
+    def files(self) -> tuple[tuple[int, str], ...]:
+        """The files that bubblewrap finds open, by descriptor."""
+        filters = (FILTER_FD, str(self._filter_file))
+        return (filters, (REPORTER_FD, str(self._reporter_file))) if self._reports else (filters,)
 
     def words(self, wish: Wish, folder: str, disk: int = 0) -> list[str]:
         """Returns the command line of bubblewrap up to the program, which starts in `folder`.
@@ -167,8 +206,14 @@ class SandboxMode:
         if wish.socket is not None:
             place = str(wish.socket)
             words += [*_parents(wish.socket), "--ro-bind-try", place, place]
+        if self._reports:
+            words += ["--perms", "0555", "--ro-bind-data", str(REPORTER_FD), REPORTER]
         words += ["--remount-ro", "/", "--chdir", folder, "--seccomp", str(FILTER_FD)]
         return [*words, "--json-status-fd", str(STATUS_FD)]
+
+    def report(self) -> list[str]:
+        """Returns the words by which the wait status of the program gets out of the sandbox."""
+        return [REPORTER, str(REPORT_FD)] if self._reports else []
 
     def become(self, uid: int | None) -> list[str]:
         """Returns the words by which root becomes the user of an attempt, inside."""
@@ -181,12 +226,17 @@ class SandboxMode:
 
     def limit(self, processes: int) -> list[str]:
         """Returns the words that limit the processes of the sandbox: its user has no others."""
-        most = f"--nproc={processes}:{processes}"
+        # The reporter has the user of the job where the worker is not root.
+        count = processes + (self._reports and os.geteuid() != 0)
+        most = f"--nproc={count}:{count}"
         return [self._prlimit, most, "--"] if processes and self._prlimit else []
 
-    def shows(self, path: str, scratch: Path) -> bool:
-        """Returns whether a file of the machine is in the sandbox at the same place."""
-        return self._visible.shows(path, scratch)
+    def shows(self, path: str, *more: Path) -> bool:
+        """Returns whether a file of the machine is in the sandbox at the same place.
+
+        `more` are folders that it also has.
+        """
+        return self._visible.shows(path, *more)
 
     def _hidden(self) -> list[Path]:
         """Returns the hidden folders that would be visible otherwise."""
@@ -215,10 +265,9 @@ class Sandbox:
         home = {**home_of(uid, str(scratch)), "TMPDIR": TMP}
         limits = program.limits or NO_LIMITS
         words = (*mode.words(self._wish, program.cwd, limits.disk_bytes), "--")
-        words += (*mode.become(self._uid), *mode.limit(limits.processes))
-        files = ((FILTER_FD, mode.filter),)
+        words += (*mode.report(), *mode.become(self._uid), *mode.limit(limits.processes))
         run_as = RunAs(
-            self._uid, files, nested=True, status=STATUS_FD, apart=mode.gains_nothing
+            self._uid, mode.files, nested=True, status=STATUS_FD, apart=mode.gains_nothing
         )  # fmt: skip
         return replace(
             program,

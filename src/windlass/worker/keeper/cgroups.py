@@ -108,10 +108,13 @@ class Box:
                 except (ProcessLookupError, PermissionError):
                     pass
 
-    def limit(self, memory: int, processes: int) -> None:
-        """Limits its processes together, where this machine has the controllers for that."""
+    def limit(self, memory: int, processes: int, layers: int = 0) -> None:
+        """Limits its processes together, where this machine has the controllers for that.
+
+        `layers` further ones are not the job's.
+        """
         if processes:
-            _write(f"{self.path}/pids.max", str(processes))
+            _write(f"{self.path}/pids.max", str(processes + layers))
         if memory and _write(f"{self.path}/memory.max", str(memory)):
             _write(f"{self.path}/memory.swap.max", "0")
             _write(f"{self.path}/memory.oom.group", "1")

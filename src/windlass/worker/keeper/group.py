@@ -13,18 +13,27 @@ from windlass.worker.keeper.launch import Allowed, Start
 from windlass.worker.keeper.processes import signal_group
 
 STATUS = re.compile(rb'"child-pid"\s*:\s*(\d+)')
+SAID = re.compile(rb" wait-status=(\d+) ")  # by the reporter
+SIGNALED = 128  # added to its number by programs that report the signal which ended another
+
+
+def reported_end(text: bytes) -> int | None:
+    """Returns how a program ended by what its reporter said; -N if signal N killed it."""
+    said = SAID.search(text)
+    return None if said is None else os.waitstatus_to_exitcode(int(said[1]))
 
 
 class Group:
     """One job's process group; the pid of its leader is its number.
 
     Of a nested one, the leader is a program around the job's (see `Start`). `status` is where
-    that says which process it has started.
+    it is said which process that has started, and how the job's ended.
     """
 
     __slots__ = (
         "allowed", "box", "code", "cwd", "disk_at", "ending_at", "fenced", "inline", "kill_at",
-        "nested", "number", "outside", "over", "pid", "pipe", "root", "status", "tag", "user",
+        "layers", "nested", "number", "outside", "over", "pid", "pipe", "root", "status", "tag",
+        "user",
     )  # fmt: skip
 
     def __init__(
@@ -40,6 +49,7 @@ class Group:
         self.allowed: Allowed = start.allowed
         self.user = start.user  # of its processes, if it is not the keeper's
         self.nested = start.nested
+        self.layers = start.layers
         self.outside = start.outside
         self.root = 0  # the process above what it runs elsewhere, if that is known
         self.ending_at = 0.0  # when what it runs elsewhere is ended (again)
@@ -58,11 +68,6 @@ class Group:
         """Whether it is to be looked at often."""
         return bool(self.kill_at) or self.allowed.is_watched
 
-    @property
-    def layered(self) -> bool:
-        """Whether two of its processes are not the job's: one around it, and its init."""
-        return self.nested or bool(self.outside)
-
     def ask_to_end(self) -> None:
         """Sends SIGTERM to its processes; a leader around them would not pass it on."""
         inner = processes.children_of(self.pid) if self.nested else ()
@@ -76,14 +81,22 @@ class Group:
         if self.box is not None:
             self.box.kill()
 
-    def inner_pid(self) -> int:
-        """Returns the process that an ended leader had started; 0 if that is not known."""
-        if self.status < 0:
-            return 0
-        try:
-            found = STATUS.search(os.read(self.status, 4_096))
-        except BlockingIOError:
-            found = None
-        os.close(self.status)
-        self.status = -1
+    def read_status(self) -> int:
+        """Learns how the program of an ended leader has ended, and returns the leader's child.
+
+        That is 0 if it is not known. Without a report, the program was killed with all around it.
+        """
+        text = b""
+        if self.status >= 0:
+            try:
+                text = os.read(self.status, 4_096)
+            except BlockingIOError:
+                pass  # Nothing was said.
+            os.close(self.status)
+            self.status = -1
+        end, found = reported_end(text), STATUS.search(text)
+        if end is not None:
+            self.code = end
+        elif self.nested and SIGNALED < self.code < SIGNALED + signal.NSIG:
+            self.code = SIGNALED - self.code
         return int(found[1]) if found else 0

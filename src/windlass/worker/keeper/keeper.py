@@ -50,7 +50,6 @@ END_S = 5.0  # for ending what jobs run elsewhere
 LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
 # The kernel's way to say that a process has passed a limit of its own.
 OF_SIGNAL: dict[int, str] = {signal.SIGXCPU: "cpu_time", signal.SIGXFSZ: "disk"}
-SIGNALED = 128  # added to its number by programs that report the signal which ended another
 
 
 class Keeper:
@@ -224,7 +223,7 @@ class Keeper:
                 streams = (stdin, stdout, write)
                 pid = launch(argv, full, streams, plain, told, prepare, finish, self._parents)
             if box is not None and not start.outside:
-                box.limit(start.allowed.memory, start.allowed.processes)
+                box.limit(start.allowed.memory, start.allowed.processes, start.layers)
         except (OSError, ValueError) as error:
             code = error.errno if isinstance(error, OSError) else errno.EINVAL
             text = error.strerror if isinstance(error, OSError) else str(error)
@@ -320,7 +319,7 @@ class Keeper:
             self._helpers.add(helper)
             self._returning[helper] = group, usage
             return
-        pid = group.inner_pid()
+        pid = group.read_status()
         try:
             if pid:
                 os.waitid(os.P_PID, pid, LOOK)
@@ -335,8 +334,6 @@ class Keeper:
     def _report(self, group: Group, *usages: Any) -> None:
         code = group.code
         del self._numbers[group.number]
-        if group.nested and SIGNALED < code < SIGNALED + signal.NSIG:
-            code = SIGNALED - code
         if group.pipe >= 0:
             self._drain(group)
         dirty = group.cwd is not None and holds_something(group.cwd)
@@ -400,7 +397,7 @@ class Keeper:
         for group in self._groups.values():
             if not group.allowed.is_watched:
                 continue
-            over = passed(group.allowed, usage_of(self._root_of(group)), group.box, group.layered)
+            over = passed(group.allowed, usage_of(self._root_of(group)), group.box, group.layers)
             if over:
                 self._kill(group, over)
             measuring = self._disk.look_at(group, now, self._base, self._walls.entering_users)

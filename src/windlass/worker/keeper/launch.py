@@ -41,9 +41,9 @@ class Start(NamedTuple):
 
     As `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
     reading, by descriptor. `nested`: the program itself is below the one that is started, in a
-    session of its own, which gets the signals, and that becomes `user` by itself; a signal that
-    kills the inner one becomes the exit code 128 + its number. Which process it starts, it says
-    in JSON as `child-pid` on the descriptor `status`, if that is not 0. `outside`: it asks another
+    session of its own, which gets the signals, and that becomes `user` by itself. Which process it
+    starts, it says in JSON as `child-pid` on the descriptor `status`, if that is not 0; how the
+    program ended is said on the next descriptor (`reporter.c`). `outside`: it asks another
     program to run the job's elsewhere under this name, and a folder of that name says how to end
     that (`outside.py`). `apart`: it cannot signal, trace or read processes that it has not started
     (`walls.py`); `kept_out`: it cannot open Windlass's own files either.
@@ -57,6 +57,11 @@ class Start(NamedTuple):
     outside: str = ""
     apart: bool = False
     kept_out: bool = False
+
+    @property
+    def layers(self) -> int:
+        """How many processes are not the job's: one around it, its init, and the reporter."""
+        return 3 if self.nested else 2 if self.outside else 0
 
     @classmethod
     def made(cls, parts: tuple[Any, ...]) -> "Start":
@@ -130,9 +135,9 @@ def launch(
 ) -> int:
     """Starts a program in a session of its own, in the working directory; returns its pid.
 
-    It finds `told` open as the descriptor `start.status`. The new process calls `prepare`, if
-    there is something to prepare, and `finish` when it has become the user. If there are
-    `parents`, one of them may do the latter.
+    It finds `told` open as the descriptor `start.status`, and as the next one. The new process
+    calls `prepare`, if there is something to prepare, and `finish` when it has become the user.
+    If there are `parents`, one of them may do the latter.
     """
     path = find_program(argv[0], env)
     user = None if start.nested else start.user
@@ -145,6 +150,7 @@ def launch(
     ]
     if start.status:
         actions.append((os.POSIX_SPAWN_DUP2, told, start.status))
+        actions.append((os.POSIX_SPAWN_DUP2, told, start.status + 1))
     actions += [(os.POSIX_SPAWN_OPEN, number, file, os.O_RDONLY, 0) for number, file in start.opens]
 
     def spawn() -> int:
@@ -227,8 +233,9 @@ def _become(
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     if start.status:
-        os.dup2(told, start.status)
-        os.set_inheritable(start.status, True)
+        for number in (start.status, start.status + 1):
+            os.dup2(told, number)
+            os.set_inheritable(number, True)
     for number, file in start.opens:
         os.dup2(os.open(file, os.O_RDONLY), number)
     signal.set_wakeup_fd(-1)

@@ -38,17 +38,17 @@ def usage_of(pid: int) -> Usage:
     return Usage(memory, ticks / TICKS, processes)
 
 
-def passed(allowed: Allowed, used: Usage, box: Box | None, nested: bool) -> str:
+def passed(allowed: Allowed, used: Usage, box: Box | None, layers: int) -> str:
     """Returns the name of a limit that a job has passed; empty if none.
 
-    Of a nested one, two processes are not the job's: the program around it, and its init.
+    `layers` of its processes are not the job's.
     """
     cpu = used.cpu if box is None else max(used.cpu, box.cpu_seconds)
     if allowed.memory and used.memory > allowed.memory:
         return "memory"
     if allowed.cpu and cpu > allowed.cpu:
         return "cpu_time"
-    if allowed.processes and used.processes - 2 * nested > allowed.processes:
+    if allowed.processes and used.processes - layers > allowed.processes:
         return "processes"
     return ""
 

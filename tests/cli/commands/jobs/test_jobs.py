@@ -32,6 +32,33 @@ def test_a_job_from_submit_to_its_log(up: Program) -> None:
     assert "hello" in table
 
 
+def test_who_gives_no_timeout_is_told_of_the_default(up: Program) -> None:
+    told = "timeout: 30 min, the default; --timeout to change, or --timeout none"
+    for words in (("submit",), ("submit", "--count", "2"), ("run",)):
+        done = up(*words, "--", "true")
+        assert told in done.stderr.splitlines()
+        assert told not in done.stdout
+        for own in ("5m", "none"):
+            assert "timeout" not in up(*words, "--timeout", own, "--", "true").stderr
+    assert "timeout" not in up("run", "--quiet", "--", "true").stderr
+    shown = {
+        ("--timeout", "5m"): (300.0, "job", "5 min"),
+        ("--timeout", "none"): (None, "job", "none"),
+        (): (1800.0, "default", "30 min, the default; --timeout to change"),
+        ("--queue", "live"): (None, None, None),
+    }
+    for flags, (seconds, source, text) in shown.items():
+        number = up.text("submit", *flags, "--", "true").splitlines()[0]
+        job = up.json("show", number)
+        assert (job["timeout"], job["timeout_from"]) == (seconds, source)
+        lines = [
+            line.split(None, 1) for line in up.text("show", number).splitlines() if line.strip()
+        ]
+        assert [text] * bool(text) == [
+            rest[0].strip() for name, *rest in lines if name == "timeout"
+        ]
+
+
 def test_run_exits_with_1_if_the_job_timed_out(up: Program) -> None:
     done = up("run", "--timeout", "300ms", "--retries", "0", "--", "sleep", "60")
     assert done.returncode == 1, done.stderr

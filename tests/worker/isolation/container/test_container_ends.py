@@ -49,10 +49,11 @@ def test_a_canceled_container_hears_it(podman: RootlessPodman) -> None:
             assert any(f"sh -c {line}" in words for _, words in _programs())
             assert not any(SECRET in words for _, words in _programs())
             (place,) = (path for path in (folder / "w/containers").glob(f"*-{job}-1-*"))
-            assert {path.name for path in place.iterdir()} == {"ender", "env"}
-            assert {path.stat().st_mode & 0o777 for path in (place, *place.iterdir())} == {
-                0o700, 0o600,
-            }  # fmt: skip
+            assert {path.name for path in place.iterdir()} == {"ender", "env", "report"}
+            modes = [
+                path.stat().st_mode & 0o777 for path in (place, place / "ender", place / "env")
+            ]
+            assert modes == [0o700, 0o600, 0o600]
             await rig.engine.jobs.cancel([job])
             ended = await rig.ended(job)
             assert (state_of(ended), await rig.files.log_end(job)) == ("canceled", b"up\nterm\n")

@@ -72,6 +72,9 @@ def _jobs(registry: Registry) -> dict[str, dict[str, Any]]:
     shell: dict[str, dict[str, Any]] = {
         "exit": {"line": "exit 7"},
         "signal": {"line": "kill -9 $$"},
+        "like a signal": {"line": "exit 137", "retries": 0},
+        "connection refused": {"line": "exit 145", "retries": 0},
+        "terminated": {"line": "kill -15 $$", "retries": 0},
         "order": {"line": IN_ORDER},
         "flood": {"line": "head -c 1000000 /dev/zero | tr '\\0' x"},
         "files": {"line": FILES, "artifacts": ["out.txt", "d/*"], "inputs": True},
@@ -171,6 +174,10 @@ def test_exit_codes_and_signals_are_those_of_the_program(results: Results) -> No
     assert results.jobs["exit"].end == ("failed", "execution", 7)
     assert results.jobs["signal"].end == ("failed", "execution", 137)
     assert results.jobs["signal"].record.message == "killed by SIGKILL"
+    told = ("like a signal", "connection refused", "terminated")
+    assert [results.jobs[name].record.message for name in told] == [
+        "exit code 137", "exit code 145", "killed by SIGTERM",
+    ]  # fmt: skip
 
 
 def test_both_streams_arrive_in_order(results: Results) -> None:

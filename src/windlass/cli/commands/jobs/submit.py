@@ -1,5 +1,7 @@
 """`windlass submit` and `windlass run`."""
 
+from typing import Any
+
 import msgspec
 
 from windlass.cli.commands.jobs.inside_job import add_children, agent_of
@@ -9,11 +11,14 @@ from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitFor
 from windlass.cli.options.flags import Json, Quiet
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
+from windlass.cli.output.job_view import show_timeout
 from windlass.cli.output.live.waiting import follow_saying_why
 from windlass.cli.output.text import DIM, RED, copy_log, print_json, say, warn
+from windlass.client.blocking.handles import JobHandle
 from windlass.client.handles import ENDS
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
+from windlass.domain.values.errors import WindlassError
 from windlass.tasks.local_files import refuse_files
 from windlass.wire.jobs import Job
 
@@ -57,12 +62,14 @@ def submit(
                 print_json([one.info() for one in many])
             else:
                 say("\n".join(str(one.id) for one in many))
+                _tell_default(request, many[0])
             return
         submitted = client.submit(request)
         if json:
             print_json(submitted.info())
         else:
             say(submitted.id)
+            _tell_default(request, submitted)
 
 
 def run(
@@ -89,6 +96,7 @@ def run(
         submitted = client.submit(request)
         if not quiet:
             warn(f"job {submitted.id}", DIM)
+            _tell_default(request, submitted)
         try:
             copy_log(submitted.logs(follow=True) if quiet else follow_saying_why(submitted))
             ended = submitted.wait()
@@ -99,6 +107,18 @@ def run(
         reason = f": {ended.reason}" if ended.reason else ""
         warn(f"job {ended.id} {ended.state}{reason}", RED)
     raise SystemExit(_exit_code_of(ended))
+
+
+def _tell_default(request: JobSpec, submitted: JobHandle[Any]) -> None:
+    """Says how long a job may run that does not say so itself; on the standard error."""
+    if request.timeout is not None:
+        return
+    try:
+        job = submitted.info()
+    except WindlassError:
+        return  # It is submitted, and its id is printed.
+    if job.timeout_from == "default":
+        warn(f"timeout: {show_timeout(job)}, or --timeout none", DIM)
 
 
 def _check_names(job: JobSpec, at: Connection) -> None:

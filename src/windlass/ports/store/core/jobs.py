@@ -68,6 +68,10 @@ class JobsWrite(JobsRead, Protocol):
         """Sets where the job comes in the order; an ended job keeps its flags."""
         ...
 
+    async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        """Changes how long attempts of jobs may take, given as (job, timeout_ms); locked jobs."""
+        ...
+
     async def set_superseded(self, old: int, new: int) -> None: ...
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:

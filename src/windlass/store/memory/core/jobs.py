@@ -113,6 +113,10 @@ class MemoryJobs:
             ),
         )
 
+    async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        for job, timeout_ms in rows:
+            self._change(job, partial(JobFacts._replace, timeout_ms=timeout_ms))
+
     async def set_superseded(self, old: int, new: int) -> None:
         self._change(old, lambda facts: facts._replace(superseded_by=new))
 

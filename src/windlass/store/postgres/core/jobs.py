@@ -82,6 +82,11 @@ class PostgresJobs:
     ) -> None:
         await self._session.execute("set_priority", job, adjustment, age_from, rank, flags)
 
+    async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        if rows:
+            columns = map(integers, zip(*sorted(rows), strict=True))
+            await self._session.execute("set_timeouts", *columns)
+
     async def set_superseded(self, old: int, new: int) -> None:
         await self._session.execute("set_superseded", old, new)
 

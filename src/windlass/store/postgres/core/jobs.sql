@@ -110,6 +110,11 @@ UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
     flags = CASE WHEN state IS NULL THEN $5 ELSE flags END
 WHERE id = $1
 
+-- name: set_timeouts
+-- How long the media is was found out: `lock_jobs` holds the rows.
+UPDATE jobs j SET timeout_ms = u.timeout_ms
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (job, timeout_ms) WHERE j.id = u.job
+
 -- name: set_superseded
 -- `lock_jobs` holds the row; a job is superseded by one other at most.
 UPDATE jobs SET superseded_by = $2 WHERE id = $1

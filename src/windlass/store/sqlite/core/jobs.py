@@ -82,6 +82,9 @@ class SqliteJobs:
     ) -> None:
         self._execute(QUERIES["set_priority"], (job, adjustment, age_from, rank, flags))
 
+    async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        self._executemany(QUERIES["set_timeouts"], rows)
+
     async def set_superseded(self, old: int, new: int) -> None:
         self._execute(QUERIES["set_superseded"], (old, new))
 

@@ -62,6 +62,10 @@ FROM carray(?) AS wanted CROSS JOIN attempts AS a ON a.job = wanted.value;
 -- The new rank holds for later places; the present place is moved by the engine.
 UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4, flags = ?5 WHERE id = ?1;
 
+-- name: set_timeouts
+-- How long the media is was found out: later attempts may take as long.
+UPDATE jobs SET timeout_ms = ?2 WHERE id = ?1;
+
 -- name: set_superseded
 -- The old job stays for inspection and points to its successor.
 UPDATE jobs SET superseded_by = ?2 WHERE id = ?1;

@@ -56,6 +56,7 @@ class LogPump:
         self._closed = False
         self._lost = False
         self.peak_memory = 0  # bytes, known at the end
+        self._over = asyncio.Event()  # the job has ended, and its log with it
         self._ends = asyncio.Event()
         self._ends.set()
         self._known = asyncio.Event()
@@ -70,6 +71,7 @@ class LogPump:
 
     def _add(self, data: bytes) -> None:
         if self._lost:
+            self._dropped += len(data)
             return
         if self._head_room >= 0:
             room = max(0, self._head_room - self._sent - len(self._head))
@@ -167,10 +169,15 @@ class LogPump:
             over = len(self._tail) - self._tail_room
             self._cut += over
             del self._tail[:over]
+        if self._lost:
+            self._dropped += self._cut + len(self._tail)
+            self._cut = 0
+            self._tail.clear()
         if self._cut:
             self._head += b"\n[... %d bytes left out: the log's limit ...]\n" % self._cut
         self._head += self._tail
         self._closed = True
+        self._over.set()
         self._let_go()
         self._news.set()
         self._rush.set()
@@ -181,6 +188,7 @@ class LogPump:
         self._drop()
         self._cut_off()
         self._closed = True
+        self._over.set()
         self._let_go()
         self._news.set()
         self._rush.set()
@@ -236,13 +244,21 @@ class LogPump:
     def _give_up(self, why: str) -> None:
         self._drop()
         self._resume()
-        log.info("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
+        log.warning("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
 
     async def _end(self) -> None:
-        try:
-            state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
-            await self._gateway.end_log(
-                self._holder, self._sent + self._dropped, state, self.peak_memory
-            )
-        except WindlassError:
-            pass  # The server finds by itself that a log has no end.
+        """Says that the log is over. If nobody hears it, the server finds that out by itself."""
+        if not self._closed:
+            await self._over.wait()  # All that comes until then is missing as well.
+        state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
+        for _ in range(PATIENCE):
+            try:
+                await self._gateway.end_log(
+                    self._holder, self._sent + self._dropped, state, self.peak_memory
+                )
+            except Conflict:
+                return
+            except WindlassError:
+                await self._clock.sleep_ms(RETRY_MS)  # The disk of the store may be full.
+            else:
+                return

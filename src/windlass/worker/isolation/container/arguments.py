@@ -15,6 +15,8 @@ from windlass.worker.isolation.container.engine import Engine
 
 SCRATCH: Final = "/scratch"  # where a container has its attempt's folder
 SOCKET: Final = "/run/windlass/agent.sock"
+REPORTER: Final = "/run/windlass/reporter"  # the first process, which starts the program
+REPORT: Final = "/run/windlass/report"
 STATE_LABEL: Final = "windlass.state"
 LINE_LIMIT: Final = 60_000  # bytes of a line that all engines read
 
@@ -25,7 +27,8 @@ class Container(NamedTuple):
     """One container: what it is called, what runs in it and what it may use.
 
     `owner` are the uid and gid of the worker's user, to whom new files belong; `user` are those
-    that its program has instead of root's, where the engine can map them.
+    that its program has instead of root's, where the engine can map them. `reporter` is the file
+    of the program that writes into the file `report` how the job's ended (`reporter.c`).
     """
 
     name: str
@@ -44,11 +47,14 @@ class Container(NamedTuple):
     limits: Limits | None = None
     gpus: tuple[str, ...] = ()
     open_files: int = 0
+    reporter: str | None = None
+    report: str = ""
 
 
 def run_arguments(engine: Engine, container: Container) -> list[str]:
     """Returns what follows the engine's program."""
-    return ["run", *_options(engine, container), container.image, *container.argv]
+    first = () if container.reporter is None else (REPORTER, REPORT)
+    return ["run", *_options(engine, container), container.image, *first, *container.argv]
 
 
 def _options(engine: Engine, container: Container) -> Iterator[str]:
@@ -57,7 +63,10 @@ def _options(engine: Engine, container: Container) -> Iterator[str]:
     yield from ("--label", f"windlass.job={container.job}")
     yield from ("--label", f"windlass.attempt={container.attempt}")
     yield from ("--pull", "never", "--entrypoint", "", "--workdir", SCRATCH, "--interactive")
-    if engine.init:
+    if container.reporter is not None:
+        yield from ("--mount", _mount(engine, container.reporter, REPORTER) + ",readonly")
+        yield from ("--mount", _mount(engine, container.report, REPORT))
+    elif engine.init:
         yield "--init"
     if engine.kind == "podman":
         yield "--http-proxy=false"
@@ -110,7 +119,8 @@ def _limits(engine: Engine, container: Container) -> Iterator[str]:
         yield f"--memory={limits.memory_bytes}"
         yield f"--memory-swap={limits.memory_bytes}"
     if limits.processes and "processes" in engine.enforces:
-        yield f"--pids-limit={limits.processes + engine.init}"
+        init = engine.init or container.reporter is not None
+        yield f"--pids-limit={limits.processes + init}"
     if limits.cpu_seconds:
         yield f"--ulimit=cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}"
     if container.open_files:

@@ -40,6 +40,8 @@ from windlass.worker.isolation.container.engine import (
 )
 from windlass.worker.isolation.container.image import Images, write_private
 from windlass.worker.isolation.mode import Confinement, ConfinementFailed, Program, Wish
+from windlass.worker.isolation.reporter import reporter_program
+from windlass.worker.keeper.group import reported_end
 from windlass.worker.keeper.kept_process import Ended, RunAs
 from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
@@ -49,6 +51,9 @@ OUTPUTS: Final = "WINDLASS_OUTPUTS"  # the variable that says where outputs are 
 NOT_STARTED: Final = (125, 126, 127)  # what engines end with if no program was started
 SIGNALED: Final = 128  # added to the number of the signal that ended a program
 SIGNALS: Final = 64
+REPORTER: Final = "reporter"  # a file beside the folder of containers
+REPORT: Final = "report"  # a file in the folder of each
+REPORT_LIMIT: Final = 64  # bytes; the program can write into it as well
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
 PAUSE_MS: Final = 1_000  # between tries to remove a container
 NEVER: Final = "0001-01-01"  # when a container was started that never was
@@ -58,7 +63,7 @@ MISSING: Final = re.compile(
     "executable file not found|exec format error|is a directory|exec: .*(no such file|denied)"
 )
 # What the first process of a container says if it cannot start the program.
-INIT_FAILED: Final = re.compile(rb"(catatonit|tini)\b.*(failed to exec|exec .* failed)")
+INIT_FAILED: Final = re.compile(rb"(catatonit|tini|windlass)\b.*(failed to exec|exec .* failed)")
 
 log = structlog.get_logger()
 
@@ -83,6 +88,7 @@ class ContainerMode:
         self._given = dict(variables or {})
         self.engine: Engine | None = None
         self._images: Images | None = None
+        self._reporter: Path | None = None
 
     async def why_not(self) -> str | None:
         """Asks the engine; returns why there is none."""
@@ -91,6 +97,7 @@ class ContainerMode:
             return found
         self.engine = found
         self._images = Images(found)
+        self._reporter = place_reporter(self._folder.with_name(REPORTER))
         return None
 
     @property
@@ -106,7 +113,7 @@ class ContainerMode:
         assert self._images is not None
         return Contained(
             self.engine, self._images, self._clock, self._folder, self._marker, wish, wish.image,
-            self._given,
+            self._given, self._reporter,
         )  # fmt: skip
 
     async def clear_leftovers(self) -> None:
@@ -119,6 +126,7 @@ class Contained:
     def __init__(
         self, engine: Engine, images: Images, clock: Clock, folder: Path, marker: tuple[str, str],
         wish: Wish, image: str, given: Mapping[str, str] | None = None,
+        reporter: Path | None = None,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._clock = clock
@@ -128,6 +136,7 @@ class Contained:
         self._wish = wish
         self._image = image
         self._given = given or {}
+        self._reporter = reporter
         self._programs: dict[str, str] = {}  # what they run, by name
         self._made = 0
         self._starved = 0  # processes that the kernel had killed for memory before it began
@@ -146,6 +155,8 @@ class Contained:
         self._starved = out_of_memory_kills()
         variables = divide_variables(self._variables(program.env), wish.secrets)
         write_private(place / "env", variables.file)
+        (place / REPORT).touch()
+        (place / REPORT).chmod(0o666)  # The user in the container may be another.
         container = Container(
             name=name, state=state_name(self._marker[1]), job=wish.job, attempt=wish.attempt,
             image=self._image, argv=program.argv, scratch=str(wish.scratch),
@@ -153,6 +164,8 @@ class Contained:
             env_file=str(place / "env"), variables=variables.named, network=wish.network,
             owner=(os.geteuid(), os.getegid()), limits=program.limits, gpus=wish.devices,
             open_files=open_files(program.limits),
+            reporter=None if self._reporter is None else str(self._reporter),
+            report=str(place / REPORT),
         )  # fmt: skip
         self._programs[name] = program.argv[0]
         marked = dict((self._marker, ("WINDLASS_JOB", str(wish.job))))
@@ -170,6 +183,7 @@ class Contained:
         # What a daemon knows counts more than the end of the program that asked it.
         asks = ended.code or (ended.code == 0 and self._engine.kind != "podman")
         state = await self._look(name) if asks else None
+        status = self._read_report(name)
         await self._remove(name)
         await self._own_files()
         what = f"{self._programs.pop(name, 'the program')} in the image {self._image}"
@@ -180,14 +194,24 @@ class Contained:
             raise start_failure(what, ended.code, output)
         if ended.code and INIT_FAILED.search(output):
             raise start_failure(what, PROGRAM_MISSING, output)
-        return self._judged(ended, state)
+        return self._judged(ended, state, status)
 
-    def _judged(self, ended: Ended, state: "State | None") -> Ended:
-        """Returns the end of a program that ran, by its exit code and what the engine knows."""
+    def _read_report(self, name: str) -> int | None:
+        """Returns what the reporter said of the end of the program; None if it said nothing."""
+        try:
+            with (self._places[name] / REPORT).open("rb") as file:
+                return reported_end(file.read(REPORT_LIMIT))
+        except (KeyError, OSError):
+            return None
+
+    def _judged(self, ended: Ended, state: "State | None", status: int | None) -> Ended:
+        """Returns the end of a program that ran, by its wait status, or else by its exit code."""
         code, number = ended.code, ended.signal
         if code is not None and state is not None and state.exit_code is not None:
             code = state.exit_code
-        if code is not None and SIGNALED < code <= SIGNALED + SIGNALS:
+        if code is not None and status is not None:
+            code, number = (status, None) if status >= 0 else (None, -status)
+        elif code is not None and SIGNALED < code <= SIGNALED + SIGNALS:
             number, code = code - SIGNALED, None
         starved = ended.out_of_memory or (state is not None and state.oom_killed)
         if number == signal.SIGKILL and ended.signal is None:
@@ -288,6 +312,17 @@ class State(msgspec.Struct, rename="pascal"):
     def ran(self) -> bool:
         """Whether its program was started."""
         return self.status not in ("created", "initialized") and NEVER not in self.started_at
+
+
+def place_reporter(file: Path) -> Path | None:
+    """Writes the reporter where containers can start it; returns None if they cannot."""
+    program = reporter_program(os.uname().machine)
+    if program is None:
+        return None
+    file.unlink(missing_ok=True)
+    file.write_bytes(program)
+    file.chmod(0o555)
+    return None if os.statvfs(file).f_flag & os.ST_NOEXEC else file
 
 
 def open_files(limits: Limits | None) -> int:

@@ -1,0 +1,162 @@
+"""How a program ended is known in every mode of isolation: a code above 128 is no signal."""
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.executors.python.test_in_agent import FUNCTIONS
+from tests.support.debian import missing_reason
+from tests.support.unprivileged import is_open, skip_reason
+from tests.worker.isolation.build_reporter import digest_of_source
+from tests.worker.rig import Rig, play
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.domain.rows.records import JobRecord
+from windlass.executors import load_executors
+from windlass.executors.media.ffmpeg import REPORT
+from windlass.ports.executor import JobContext, Result
+from windlass.worker.isolation.reporter import MACHINES, MADE_FROM, reporter_program
+
+SOURCES: Final = Path(__file__).parents[3]
+STOPPING: Final = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+IGNORED: Final = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
+OF_THE_C_LIBRARY: Final = {32, 33}  # which it has programs ignore
+AT_ONCE: Final = 16
+
+Ends = dict[str, tuple[int | None, int | None]]
+
+# A tool that fails as ffmpeg does when its source refuses the connection.
+REFUSED: Final = f"""#!/bin/sh
+[ -z "$FFREPORT" ] || echo 'tcp://127.0.0.1:9: Connection refused' >{REPORT}
+exit 145
+"""
+
+
+@pytest.fixture(params=["process", "user", "sandbox"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """A mode that this machine can do."""
+    why = missing_reason("bwrap") if request.param == "sandbox" else skip_reason(request.param)
+    if why is not None:
+        pytest.skip(why)
+    return str(request.param)
+
+
+class EndsOfAllKinds:
+    """Implements `Executor`: runs a program for each way to end."""
+
+    task = "shell"
+
+    def __init__(self) -> None:
+        self.found: Ends = {}
+
+    async def run(self, context: JobContext) -> Result:
+        several = asyncio.Semaphore(AT_ONCE)
+
+        async def end(line: str) -> None:
+            async with several:
+                process = await context.spawn(["sh", "-c", line])
+                ended = await process.wait()
+                self.found[line] = (ended.code, ended.signal)
+
+        async with asyncio.TaskGroup() as group:
+            for line in expected_ends():
+                group.create_task(end(line))
+        return Result()
+
+    async def close(self) -> None: ...
+
+
+def expected_ends() -> Ends:
+    """Every exit code and signal, and what a parent is told of it."""
+    codes: Ends = {f"exit {code}": (code, None) for code in range(256)}
+    signals: Ends = {
+        f"kill -{number} $$": (0, None) if number in IGNORED else (None, number)
+        for number in range(1, signal.NSIG)
+        if number not in STOPPING | OF_THE_C_LIBRARY
+    }
+    return codes | signals
+
+
+def test_every_exit_code_and_every_signal_is_told_apart(tmp_path: Path, mode: str) -> None:
+    async def scene(rig: Rig) -> None:
+        every = EndsOfAllKinds()
+        async with rig.agent(isolation=mode, executors={"shell": every}) as agent:
+            assert agent.machine.isolation.default == mode, agent.machine.isolation.lacking
+            await rig.ended(await rig.submit("ignored"))
+        assert every.found == expected_ends()
+
+    play(tmp_path, scene)
+
+
+def test_jobs_of_each_kind_fail_for_what_really_happened(
+    tmp_path: Path, mode: str, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+    async def scene(rig: Rig) -> None:
+        runs = load_executors(["shell", "python", "ffmpeg"])
+        shares = (SOURCES, tools)
+        async with rig.agent(isolation=mode, executors=runs, slots=4, shares=shares):
+            shell = [
+                await rig.submit("sh", "-c", line, retries=0)
+                for line in ("exit 137", "exit 145", "kill -9 $$", "kill -15 $$")
+            ]
+            clip = {"url": "testsrc=duration=1", "format": "lavfi"}
+            media = await rig.submit(
+                task="ffmpeg", args={"inputs": [clip], "output": "a.mkv"}, retries=0
+            )
+            ended = await _function(rig, "137")
+            killed = await _function(rig, "SIGKILL")
+            assert [_how(await rig.ended(job)) for job in shell] == [
+                ("execution", 137, "exit code 137"),
+                ("execution", 145, "exit code 145"),
+                ("execution", 137, "killed by SIGKILL"),
+                ("execution", 143, "killed by SIGTERM"),
+            ]
+            failure, code, _ = _how(await rig.ended(media))
+            assert (failure, code) == ("network", 145)
+            if mode == "user" and not is_open(Path(sys.executable)):
+                return  # Other users cannot start this Python.
+            _, code, message = _how(await rig.ended(ended))
+            assert (code, message) == (137, "its process exited with code 137")
+            assert (await rig.ended(killed)).message == "its process was killed by signal 9"
+
+    play(tmp_path, scene)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Iterator[Path]:
+    """A folder with an ffmpeg of ours, which every user can start."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    program = folder / "ffmpeg"
+    program.write_text(REFUSED)
+    program.chmod(0o755)
+    closed = [place for place in folder.parents if not place.stat().st_mode & stat.S_IXOTH]
+    before: Mapping[Path, int] = {place: place.stat().st_mode for place in closed}
+    for place in closed:
+        place.chmod(before[place] | stat.S_IXOTH)
+    yield folder
+    for place in closed:
+        place.chmod(before[place])
+
+
+async def _function(rig: Rig, how: str) -> int:
+    call = {"function": f"{FUNCTIONS}:die", "args": [how]}
+    return await rig.submit(task="python", args=call, retries=0)
+
+
+def _how(record: JobRecord) -> tuple[str | None, int | None, str]:
+    return FAILURE_BY_CODE[record.failure], record.exit_code, record.message or ""
+
+
+def test_the_program_that_reports_was_made_from_its_source() -> None:
+    assert digest_of_source() == MADE_FROM, "run python -m tests.worker.isolation.build_reporter"
+    assert {machine for machine in MACHINES if reporter_program(machine)} == set(MACHINES)
+    assert reporter_program("pdp11") is None
