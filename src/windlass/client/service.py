@@ -5,14 +5,15 @@ the same words: handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from windlass.client.reconnect import Reconnect
+from windlass.client.reconnect import JOBS_PER_SECOND, Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import Answer, Transport
@@ -74,6 +75,15 @@ class LogChoice(NamedTuple):
 
 
 WHOLE_LOG: Final = LogChoice()
+
+
+class SubmitOptions(NamedTuple):
+    """How long submissions, starts and signals may take in all; None: as long as other calls."""
+
+    seconds: float | None = None
+
+
+PATIENT: Final = SubmitOptions()
 
 
 class Service(Protocol):
@@ -152,6 +162,10 @@ class Service(Protocol):
 
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
 
+    def submitting(self, options: SubmitOptions) -> "Service":
+        """Returns the same service with other options; one without a server returns itself."""
+        ...
+
     @property
     def planning(self) -> Planning:
         """Templates and schedules."""
@@ -225,10 +239,16 @@ async def skip(chunks: AsyncIterator[bytes], count: int) -> AsyncIterator[bytes]
 class HttpService:
     """Implements `Service`."""
 
-    def __init__(self, transport: Transport, reconnect: Reconnect | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        reconnect: Reconnect | None = None,
+        options: SubmitOptions = PATIENT,
+    ) -> None:
         self.transport = transport
         self._reconnect = reconnect or Reconnect()
-        self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
+        self._options = options
+        self.planning = HttpPlanning(transport, self._send, fresh_key)
         self.fleet = HttpFleet(transport, self._reconnect)
 
     @property
@@ -246,7 +266,12 @@ class HttpService:
         with sending(request.jobs) as jobs:
             if jobs is not request.jobs:
                 request = msgspec.structs.replace(request, jobs=jobs)
-            return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)
+            call = partial(self.transport.call, "POST", "/api/v1/jobs", SubmitReply, request)
+            return await self._send(call, len(jobs))
+
+    def submitting(self, options: SubmitOptions) -> "HttpService":
+        """Returns a service with other options, on the same connections."""
+        return HttpService(self.transport, self._reconnect, options)
 
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
@@ -313,7 +338,8 @@ class HttpService:
         """Sends a signal with a key, so that it can be repeated if no answer came."""
         if request.key is None:
             request = msgspec.structs.replace(request, key=fresh_key())
-        return await self._repeat("POST", "/api/v1/signals", SendReply, request)
+        call = partial(self.transport.call, "POST", "/api/v1/signals", SendReply, request)
+        return await self._send(call)
 
     async def questions(self) -> list[Question]:
         found: list[Question] = []
@@ -386,11 +412,18 @@ class HttpService:
             query["namespace"] = namespace
         address = f"/api/v1/uploads/{facts.sha256}"
         return await self._reconnect.insist(
-            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query)
+            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query),
+            self._options.seconds,
         )
 
     async def close(self) -> None:
         await self.transport.close()
+
+    async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:
+        """Makes a call that has a key, within the time of submissions."""
+        seconds = self._options.seconds
+        limit = None if seconds is None else seconds + jobs // JOBS_PER_SECOND
+        return await self._reconnect.within(limit, lambda left: call(timeout=left))
 
     async def _repeat(
         self, method: str, path: str, answer: type[T], body: Any = None, **query: Any

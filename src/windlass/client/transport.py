@@ -231,9 +231,7 @@ class Transport:
         kind: str,
         timeout: float | None = None,
     ) -> Answer:
-        limit = aiohttp.ClientTimeout(
-            total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
-        )
+        limit = CALL_SECONDS if timeout is None else timeout
         answer = await self._ask(method, path, content, query, kind, limit)
         # A refused request was not carried out, so it may be repeated with another token.
         if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
@@ -249,14 +247,20 @@ class Transport:
         content: Any,
         query: Mapping[str, Any] | None,
         kind: str,
-        limit: aiohttp.ClientTimeout,
+        seconds: float,
     ) -> Answer:
         """Returns what the first server answers that can be reached."""
         tries_left = len(self._servers)
+        # An address that does not react leaves time for the others.
+        connect = min(CONNECT_SECONDS, seconds / tries_left)
+        clock = asyncio.get_running_loop()
+        end = clock.time() + seconds
         while True:
             tries_left -= 1
             data = _as_file(content) if isinstance(content, bytes) else content
             session = await self._session()
+            left = max(end - clock.time(), connect)  # aiohttp takes 0 for no limit
+            limit = aiohttp.ClientTimeout(total=left, sock_connect=connect)
             try:
                 async with session.request(
                     method, self._url(path, query), data=data, timeout=limit,

@@ -19,7 +19,13 @@ from windlass.api.rights import Rights
 from windlass.api.schedules.planning import EnginePlanning
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
-from windlass.client.service import WHOLE_LOG, LogChoice, find_worker, fresh_key
+from windlass.client.service import (
+    WHOLE_LOG,
+    LogChoice,
+    SubmitOptions,
+    find_worker,
+    fresh_key,
+)
 from windlass.client.values.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
@@ -91,6 +97,11 @@ class EngineService:
     @property
     def installation(self) -> Hashable:
         """Itself: another embedded client has another engine."""
+        return self
+
+    def submitting(self, options: SubmitOptions) -> "EngineService":
+        """Returns itself: there is no server that could be away."""
+        del options
         return self
 
     async def open(self) -> None:
