@@ -106,6 +106,7 @@ class AsyncClient(Kept):
             _connect, server, token, data, again, options
         )
         self._connected = service
+        self._is_real = service is None
         if service is None:
             # A server that is started later is found by the first call.
             with suppress(Unreachable):
@@ -114,6 +115,13 @@ class AsyncClient(Kept):
     @property
     def service(self) -> Service:
         """What answers this client; raises `Unreachable` while no server is known."""
+        if self._is_real:
+            from windlass.ports.test_runs import refuse_in_tests
+
+            refuse_in_tests("a client")
+        return self._found()
+
+    def _found(self) -> Service:
         if self._connected is None:
             self._connected = self._connect()
         return self._connected
@@ -138,7 +146,11 @@ class AsyncClient(Kept):
         """
         options = SubmitOptions(timeout_seconds(timeout))
         made = type(self).__new__(type(self))
-        vars(made).update(_connected=None, _connect=lambda: self.service.submitting(options))
+        vars(made).update(
+            _connected=None,
+            _is_real=self._is_real,
+            _connect=lambda: self.service.submitting(options),
+        )
         return made
 
     @overload
@@ -427,7 +439,7 @@ class AsyncClient(Kept):
 
     async def open(self) -> None:
         """Opens the connections; the first call does so too."""
-        await self.service.open()
+        await self._found().open()
 
     async def close(self) -> None:
         """Closes the connections."""

@@ -70,7 +70,7 @@ LISTS = ("state", "label", "failure")
 QUESTIONS = 100  # that are read at once
 
 
-class _Api(NamedTuple):
+class Api(NamedTuple):
     """The parts of `windlass.api` over an open engine."""
 
     backend: Backend
@@ -90,7 +90,7 @@ class EngineService:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._who = Identity(0, "embedded", Role.ADMIN)
-        self._opened: _Api | None = None
+        self._opened: Api | None = None
         self.planning = EmbeddedPlanning(self._plan)
         self.fleet = EmbeddedFleet(self._fleet)
 
@@ -239,7 +239,7 @@ class EngineService:
     async def close(self) -> None:
         await self._node.close()
 
-    async def _api(self) -> _Api:
+    async def _api(self) -> Api:
         backend = self._node.backend
         if backend is None:
             backend = await self._node.open()
@@ -248,7 +248,7 @@ class EngineService:
             queries = Queries(backend.engine, backend.inbox)
             jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
             signals = Signals(backend.engine, queries, fresh_key)
-            opened = self._opened = _Api(backend, queries, jobs, workflows, signals)
+            opened = self._opened = Api(backend, queries, jobs, workflows, signals)
         return opened
 
     async def _fleet(self) -> OpenEngine:
