@@ -12,6 +12,7 @@ from windlass.domain.values.errors import (
     StoreUnavailable,
     Unreachable,
     WindlassError,
+    WrongServer,
 )
 from windlass.ports.loop_time import pass_time
 
@@ -103,6 +104,8 @@ class Reconnect:
 
     def _may_pass(self, error: WindlassError) -> bool:
         """Returns whether a server is known to be there, so that it may come back."""
+        if isinstance(error, WrongServer):
+            return False
         if not isinstance(error, Unreachable) or error.sent:
             self._answered = True
         return self._answered and self._seconds > 0

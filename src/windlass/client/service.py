@@ -16,11 +16,11 @@ import msgspec
 from windlass.client.reconnect import JOBS_PER_SECOND, Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
-from windlass.client.transport import Answer, Transport
+from windlass.client.transport import CHECK, Answer, Transport
 from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError, WrongServer
 from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
@@ -384,7 +384,11 @@ class HttpService:
         path = f"/api/v1/jobs/{job}/log"
         asked = {"limit": LOG_PART, **query}
         answer = await self._reconnect.insist(lambda: self.transport.get(path, asked))
-        return LogPart.of(answer)
+        try:
+            return LogPart.of(answer)
+        except (KeyError, ValueError):
+            why = f"its answer is no log; {CHECK}"
+            raise WrongServer(self.transport.server, why) from None
 
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; if the connection breaks, it reads on from there."""
