@@ -31,7 +31,7 @@ def missing_variable(error: BaseException) -> str | None:
             return name if isinstance(name, str) else None
         said = _SAYS.search(str(cause.args[0])) if cause.args else None
         if said is not None:
-            return next(filter(None, said.groups()))
+            return str(next(filter(None, said.groups())))
     return None
 
 
