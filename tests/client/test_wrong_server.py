@@ -74,6 +74,7 @@ CALLS: dict[str, Callable[[AsyncClient], Awaitable[Any]]] = {
     "logs": lambda client: anext(aiter(client.job(1).logs())),
     "events": lambda client: anext(aiter(client.events()), None),
     "workers": lambda client: client.workers.list(),
+    "artifact": lambda client: anext(client.service.artifact(1, "a"), None),
     "upload": lambda client: client.upload(__file__),
 }
 

@@ -59,6 +59,7 @@ from windlass.wire.workflows import (
 T = TypeVar("T")
 
 LOG_PART: Final = 1024 * 1024  # bytes of a log in one answer
+BYTES: Final = "application/octet-stream"  # of artifacts
 LOG_WAIT_SECONDS: Final = 20  # for the next part of a log
 
 
@@ -393,7 +394,7 @@ class HttpService:
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; if the connection breaks, it reads on from there."""
         path = f"/api/v1/jobs/{job}/artifacts/{quote(name)}"
-        chunks = self.transport.stream(path)
+        chunks = self.transport.stream(path, kind=BYTES)
         received = 0
 
         async def read_on() -> bytes | None:
@@ -401,7 +402,7 @@ class HttpService:
             try:
                 return await anext(chunks, None)
             except WindlassError:
-                chunks = skip(self.transport.stream(path), received)
+                chunks = skip(self.transport.stream(path, kind=BYTES), received)
                 raise
 
         while (chunk := await self._reconnect.insist(read_on)) is not None:
