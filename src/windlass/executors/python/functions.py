@@ -50,7 +50,7 @@ class Unfit(Exception):
 class Missing(Unfit):
     """This worker does not have the function, or has another version; `why` is one line.
 
-    `variable` is that of the environment for want of which it could not be imported.
+    `variable` is one of the environment that its module needs and did not find.
     """
 
     def __init__(self, message: str, why: str, variable: str | None = None) -> None:

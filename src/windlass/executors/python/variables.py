@@ -24,7 +24,7 @@ _SAYS: Final = re.compile(
 
 
 def missing_variable(error: BaseException) -> str | None:
-    """Returns the variable for want of which a function failed, if it was that."""
+    """Returns the variable that a function did not find, if it failed for that reason."""
     for cause in causes_of(error):
         if isinstance(cause, KeyError) and _raised_in(cause.__traceback__) is _LOOK_UP:
             name = cause.args[0]
