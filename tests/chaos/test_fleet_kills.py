@@ -26,7 +26,7 @@ OPEN = [str(state) for state in State if not is_terminal(state)]
 
 
 def requests(first: int, marks: Path) -> list[JobSpec]:
-    """Each leaves a line with its attempt; some fail once, as if the network were gone."""
+    """Each leaves a line with its attempt; some fail once for want of a network."""
     line = 'echo "$WINDLASS_JOB $WINDLASS_ATTEMPT" >> "$0"'
     fails = line + '; [ "$WINDLASS_ATTEMPT" -gt 1 ] || { echo connection refused >&2; exit 1; }'
     made = []

@@ -75,7 +75,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
     `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
     the exception that it raised. `missing` says why this worker does not have the function.
-    `variable` is the one of the environment that it looked for in vain.
+    `variable` is the one of the environment that it looked for and did not find.
     """
 
     seq: int
