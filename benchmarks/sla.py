@@ -185,7 +185,7 @@ class Farm:
 
     async def run(self) -> None:
         """Submits all jobs at the rate, kills on the way, and waits until every job has ended."""
-        async with AsyncClient(self._fleet.address, self._fleet.token) as client:
+        async with AsyncClient(self._fleet.address, self._fleet.token, reconnect=60) as client:
             self._began_ms = time.time() * 1000
             began = time.monotonic()
             kills = list(KILLS)

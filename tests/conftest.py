@@ -31,6 +31,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Jobs of tests look at files and processes outside; tests/worker/isolation tests the other modes.
 os.environ["WINDLASS_ISOLATION"] = "process"
+# Tests of Windlass reach servers and databases, all of which they start themselves.
+os.environ["WINDLASS_TESTS"] = "real"
 # Only tests of containers ask a container engine whether it works, which takes long.
 os.environ.setdefault("WINDLASS_CONTAINER_ENGINE", "off")
 

@@ -102,6 +102,7 @@ class _Default:
 
     lock: Final = threading.Lock()
     client: Client | None = None
+    is_of_test = False
 
 
 def default_client() -> Client:
@@ -116,3 +117,15 @@ def default_client() -> Client:
 def set_default_client(client: Client | None) -> None:
     """Sets the client that `task.submit` uses; None: make one when it is needed again."""
     _Default.client = client
+    _Default.is_of_test = False
+
+
+def set_test_client(client: Client) -> None:
+    """Sets the client that `task.submit` and the frameworks use, until another default is set."""
+    _Default.client = client
+    _Default.is_of_test = True
+
+
+def get_test_client() -> Client | None:
+    """Returns the client of the test that runs, which frameworks use instead of their own."""
+    return _Default.client if _Default.is_of_test else None

@@ -68,7 +68,7 @@ async def play(folder: Path, store: str, servers: int) -> None:
         await fleet.start_servers()
         for number in range(1, WORKERS + 1):
             await fleet.start_worker(f"worker-{number}")
-        async with AsyncClient(fleet.address, fleet.token) as client:
+        async with AsyncClient(fleet.address, fleet.token, reconnect=60) as client:
             submitting = asyncio.create_task(submit_all(client, marks))
             await wreck(fleet, client, submitting)
             ids = await submitting

@@ -29,7 +29,8 @@ class Program:
     def __init__(self, data: Path) -> None:
         self.data = data
         self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("WINDLASS_")
+            name: value for name, value in os.environ.items()
+            if not name.startswith("WINDLASS_") or name == "WINDLASS_TESTS"
         } | {
             "WINDLASS_DATA": str(data), "COLUMNS": "200", "WINDLASS_ISOLATION": "process",
             "WINDLASS_CONTAINER_ENGINE": "off",

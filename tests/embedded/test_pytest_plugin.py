@@ -26,7 +26,7 @@ def test_a_users_tests_pass_in_virtual_time() -> None:
 
 def test_the_tests_of_the_guide_pass(tmp_path: Path) -> None:
     guide = HERE.parents[1] / "docs/guides/testing.md"
-    (code,) = re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+    code, *_ = re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "test_mail.py").write_text(code)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mail.py"],

@@ -55,7 +55,8 @@ class Scene:
         paths = os.pathsep.join([str(place), os.environ.get("PYTHONPATH", ""), "src"])
         self.installed.program.environment |= {"PYTHONPATH": paths}
         self.installed.start()
-        self.client = stack.enter_context(windlass.Client(data=self.installed.program.data))
+        client = windlass.Client(data=self.installed.program.data, reconnect=60)
+        self.client = stack.enter_context(client)
         self._state = str(place / "state")
         self._stack = stack
         self.worker = self.start_worker()

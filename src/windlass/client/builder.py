@@ -14,7 +14,7 @@ from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName
-from windlass.domain.values.quantities import DurationLike
+from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
@@ -208,6 +208,14 @@ def new_workflow(name: str, options: Mapping[str, Any]) -> NewWorkflow:
 def seconds_of(duration: DurationLike | None) -> float | str | None:
     """Returns a duration as it travels: a `timedelta` in seconds, others as they are."""
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
+
+
+def timeout_seconds(timeout: DurationLike) -> float:
+    """Returns a time limit in seconds."""
+    seconds = wait_seconds(timeout)
+    if seconds is None or not seconds > 0:
+        raise InvalidInput("timeout", "more than 0 seconds", timeout)
+    return seconds
 
 
 def request_for(task: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> JobSpec:

@@ -3,7 +3,7 @@
 `windlass.client.blocking.client` is the same for blocking code.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -24,12 +24,13 @@ from windlass.client.builder import (
     request_for,
     seconds_of,
     submission,
+    timeout_seconds,
 )
 from windlass.client.handles import AsyncJob
-from windlass.client.reconnect import RECONNECT_SECONDS, Reconnect
+from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconnect
 from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
-from windlass.client.service import HttpService, Service
+from windlass.client.service import HttpService, Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.values.uploads import upload, with_uploads
@@ -85,8 +86,7 @@ class AsyncClient(Kept):
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
-    WINDLASS_TLS_CA names, else those of the system. If the server goes away, calls that are safe
-    to repeat are repeated for `reconnect` seconds. A `service` is asked instead of any server.
+    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
     Several event loops may use it. It may be made before there is a server: the first call must
     find one.
     """
@@ -97,11 +97,16 @@ class AsyncClient(Kept):
         token: str | None = None,
         data: Path | None = None,
         *,
-        reconnect: float = RECONNECT_SECONDS,
+        reconnect: float | None = None,
         service: Service | None = None,
     ) -> None:
-        self._connect = partial(_connect, server, token, data, Reconnect(reconnect))
+        again = Reconnect(RECONNECT_SECONDS if reconnect is None else reconnect)
+        options = SubmitOptions(reconnect or SUBMIT_SECONDS)
+        self._connect: Callable[[], Service] = partial(
+            _connect, server, token, data, again, options
+        )
         self._connected = service
+        self._is_real = service is None
         if service is None:
             # A server that is started later is found by the first call.
             with suppress(Unreachable):
@@ -110,6 +115,13 @@ class AsyncClient(Kept):
     @property
     def service(self) -> Service:
         """What answers this client; raises `Unreachable` while no server is known."""
+        if self._is_real:
+            from windlass.ports.test_runs import refuse_in_tests
+
+            refuse_in_tests("a client")
+        return self._found()
+
+    def _found(self) -> Service:
         if self._connected is None:
             self._connected = self._connect()
         return self._connected
@@ -124,6 +136,22 @@ class AsyncClient(Kept):
         if not isinstance(self.service, HttpService):
             raise Conflict("no_server", why)
         return self.service.transport
+
+    def with_options(self, *, timeout: DurationLike) -> Self:
+        """Returns this client with another time limit for submissions, starts and signals.
+
+        `timeout` is how long one may take in all: `client.with_options(timeout=2).submit(add, 1)`.
+        The connections are the same ones, so it costs nothing to make one for each call. An
+        embedded client has no server that could be away, and changes nothing.
+        """
+        options = SubmitOptions(timeout_seconds(timeout))
+        made = type(self).__new__(type(self))
+        vars(made).update(
+            _connected=None,
+            _is_real=self._is_real,
+            _connect=lambda: self.service.submitting(options),
+        )
+        return made
 
     @overload
     async def submit(
@@ -411,7 +439,7 @@ class AsyncClient(Kept):
 
     async def open(self) -> None:
         """Opens the connections; the first call does so too."""
-        await self.service.open()
+        await self._found().open()
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -432,9 +460,13 @@ class AsyncClient(Kept):
 
 
 def _connect(
-    server: str | None, token: str | None, data: Path | None, reconnect: Reconnect
+    server: str | None,
+    token: str | None,
+    data: Path | None,
+    reconnect: Reconnect,
+    options: SubmitOptions,
 ) -> HttpService:
     found = find_server(server, token, data)
     trust = trust_for(found.server)
     transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
-    return HttpService(transport, reconnect)
+    return HttpService(transport, reconnect, options)

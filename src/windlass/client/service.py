@@ -5,21 +5,22 @@ the same words: handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from windlass.client.reconnect import Reconnect
+from windlass.client.reconnect import JOBS_PER_SECOND, Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
-from windlass.client.transport import Answer, Transport
+from windlass.client.transport import CHECK, Answer, Transport
 from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError, WrongServer
 from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
@@ -58,6 +59,7 @@ from windlass.wire.workflows import (
 T = TypeVar("T")
 
 LOG_PART: Final = 1024 * 1024  # bytes of a log in one answer
+BYTES: Final = "application/octet-stream"  # of artifacts
 LOG_WAIT_SECONDS: Final = 20  # for the next part of a log
 
 
@@ -74,6 +76,15 @@ class LogChoice(NamedTuple):
 
 
 WHOLE_LOG: Final = LogChoice()
+
+
+class SubmitOptions(NamedTuple):
+    """How long submissions, starts and signals may take in all; None: as long as other calls."""
+
+    seconds: float | None = None
+
+
+PATIENT: Final = SubmitOptions()
 
 
 class Service(Protocol):
@@ -152,6 +163,10 @@ class Service(Protocol):
 
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
 
+    def submitting(self, options: SubmitOptions) -> "Service":
+        """Returns the same service with other options; one without a server returns itself."""
+        ...
+
     @property
     def planning(self) -> Planning:
         """Templates and schedules."""
@@ -225,10 +240,16 @@ async def skip(chunks: AsyncIterator[bytes], count: int) -> AsyncIterator[bytes]
 class HttpService:
     """Implements `Service`."""
 
-    def __init__(self, transport: Transport, reconnect: Reconnect | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        reconnect: Reconnect | None = None,
+        options: SubmitOptions = PATIENT,
+    ) -> None:
         self.transport = transport
         self._reconnect = reconnect or Reconnect()
-        self.planning = HttpPlanning(transport, self._reconnect, fresh_key)
+        self._options = options
+        self.planning = HttpPlanning(transport, self._send, fresh_key)
         self.fleet = HttpFleet(transport, self._reconnect)
 
     @property
@@ -246,7 +267,12 @@ class HttpService:
         with sending(request.jobs) as jobs:
             if jobs is not request.jobs:
                 request = msgspec.structs.replace(request, jobs=jobs)
-            return await self._repeat("POST", "/api/v1/jobs", SubmitReply, request)
+            call = partial(self.transport.call, "POST", "/api/v1/jobs", SubmitReply, request)
+            return await self._send(call, len(jobs))
+
+    def submitting(self, options: SubmitOptions) -> "HttpService":
+        """Returns a service with other options, on the same connections."""
+        return HttpService(self.transport, self._reconnect, options)
 
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
@@ -313,7 +339,8 @@ class HttpService:
         """Sends a signal with a key, so that it can be repeated if no answer came."""
         if request.key is None:
             request = msgspec.structs.replace(request, key=fresh_key())
-        return await self._repeat("POST", "/api/v1/signals", SendReply, request)
+        call = partial(self.transport.call, "POST", "/api/v1/signals", SendReply, request)
+        return await self._send(call)
 
     async def questions(self) -> list[Question]:
         found: list[Question] = []
@@ -358,12 +385,16 @@ class HttpService:
         path = f"/api/v1/jobs/{job}/log"
         asked = {"limit": LOG_PART, **query}
         answer = await self._reconnect.insist(lambda: self.transport.get(path, asked))
-        return LogPart.of(answer)
+        try:
+            return LogPart.of(answer)
+        except (KeyError, ValueError):
+            why = f"its answer is no log; {CHECK}"
+            raise WrongServer(self.transport.server, why) from None
 
     async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; if the connection breaks, it reads on from there."""
         path = f"/api/v1/jobs/{job}/artifacts/{quote(name)}"
-        chunks = self.transport.stream(path)
+        chunks = self.transport.stream(path, kind=BYTES)
         received = 0
 
         async def read_on() -> bytes | None:
@@ -371,7 +402,7 @@ class HttpService:
             try:
                 return await anext(chunks, None)
             except WindlassError:
-                chunks = skip(self.transport.stream(path), received)
+                chunks = skip(self.transport.stream(path, kind=BYTES), received)
                 raise
 
         while (chunk := await self._reconnect.insist(read_on)) is not None:
@@ -386,11 +417,18 @@ class HttpService:
             query["namespace"] = namespace
         address = f"/api/v1/uploads/{facts.sha256}"
         return await self._reconnect.insist(
-            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query)
+            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query),
+            self._options.seconds,
         )
 
     async def close(self) -> None:
         await self.transport.close()
+
+    async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:
+        """Makes a call that has a key, within the time of submissions."""
+        seconds = self._options.seconds
+        limit = None if seconds is None else seconds + jobs // JOBS_PER_SECOND
+        return await self._reconnect.within(limit, lambda left: call(timeout=left))
 
     async def _repeat(
         self, method: str, path: str, answer: type[T], body: Any = None, **query: Any

@@ -26,6 +26,7 @@ from windlass.domain.values.errors import (
     TooManyRequests,
     Unreachable,
     WindlassError,
+    WrongServer,
     read_invalid_input,
 )
 
@@ -40,6 +41,11 @@ LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
 UNAUTHORIZED = 401
+HTTP_PORT = 80
+CHECK = "check the address and the port, which `windlass up` and `windlass server` print"
+TLS_ONLY = "this port speaks https, so use"
+# What proxies answer by themselves; other such answers come from other web servers.
+OF_PROXIES = frozenset({UNAUTHORIZED, 403, 407, 408, 413, 414, 431})
 REFUSAL = "this needs a valid token"  # how the answer without one begins
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
@@ -109,6 +115,7 @@ class Transport:
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
         self._renew = renew
+        self._heard = False  # whether any address has spoken HTTP
         self._sessions: dict[asyncio.AbstractEventLoop, _OpenSession] = {}
         for one in self._servers:
             if not _is_address(one):
@@ -134,7 +141,7 @@ class Transport:
         """Sends a message, returns the decoded answer, raises errors that the server reports."""
         content = None if body is None else _encode(body)
         reply = await self._send(method, path, content, query, "application/json", timeout)
-        return msgspec.json.decode(reply.content, type=answer)
+        return self._decoded(reply.content, answer)
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
@@ -156,24 +163,33 @@ class Transport:
         query: Mapping[str, Any] | None = None,
     ) -> T:
         """Sends raw bytes and returns the decoded answer."""
-        return msgspec.json.decode(
-            await self.send_bytes(method, path, data, query=query), type=answer
-        )
+        return self._decoded(await self.send_bytes(method, path, data, query=query), answer)
+
+    def _decoded(self, content: bytes, answer: type[T]) -> T:
+        try:
+            return msgspec.json.decode(content, type=answer)
+        except msgspec.ValidationError as error:
+            why = f"it sent another answer than this version expects ({error}); {CHECK}"
+            raise WrongServer(self.server, why) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise WrongServer(self.server, f"its answer is no JSON; {CHECK}") from error
 
     async def stream(
-        self, path: str, query: Mapping[str, Any] | None = None
+        self, path: str, query: Mapping[str, Any] | None = None, kind: str | None = None
     ) -> AsyncIterator[bytes]:
-        """Yields the bytes of an answer as they arrive."""
+        """Yields the bytes of an answer, of this type of content, as they arrive."""
         try:
-            async for chunk in self._stream(path, query):
+            async for chunk in self._stream(path, query, kind):
                 yield chunk
         except ServerError as error:
             if error.status != UNAUTHORIZED or not await self._renewed():
                 raise
-            async for chunk in self._stream(path, query):
+            async for chunk in self._stream(path, query, kind):
                 yield chunk
 
-    async def _stream(self, path: str, query: Mapping[str, Any] | None) -> AsyncIterator[bytes]:
+    async def _stream(
+        self, path: str, query: Mapping[str, Any] | None, kind: str | None
+    ) -> AsyncIterator[bytes]:
         limit = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS)
         session = await self._session()
         try:
@@ -181,12 +197,16 @@ class Transport:
                 self._url(path, query), headers=self._headers(), timeout=limit,
                 allow_redirects=False, proxy=self._proxies[self.server],
             ) as response:  # fmt: skip
-                if response.status >= 400:
-                    raise error_of(Answer(response.status, await response.read()))
+                if response.status >= 300:
+                    answer = Answer(response.status, await response.read(), response.headers)
+                    raise error_of(answer, self.server)
+                if kind not in (None, response.content_type):
+                    what = f"it answers with {response.content_type}; {CHECK}"
+                    raise WrongServer(self.server, what)
                 async for chunk in response.content.iter_any():
                     yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            unreachable = self._unreachable(error, session)
+            unreachable = await self._explained(error, session)
             self._turn_to_next()
             raise unreachable from error
 
@@ -231,15 +251,13 @@ class Transport:
         kind: str,
         timeout: float | None = None,
     ) -> Answer:
-        limit = aiohttp.ClientTimeout(
-            total=CALL_SECONDS if timeout is None else timeout, sock_connect=CONNECT_SECONDS
-        )
+        limit = CALL_SECONDS if timeout is None else timeout
         answer = await self._ask(method, path, content, query, kind, limit)
         # A refused request was not carried out, so it may be repeated with another token.
         if answer.status == UNAUTHORIZED and _is_whole(content) and await self._renewed():
             answer = await self._ask(method, path, content, query, kind, limit)
-        if answer.status >= 400:
-            raise error_of(answer)
+        if answer.status >= 300:
+            raise error_of(answer, self.server)
         return answer
 
     async def _ask(
@@ -249,23 +267,30 @@ class Transport:
         content: Any,
         query: Mapping[str, Any] | None,
         kind: str,
-        limit: aiohttp.ClientTimeout,
+        seconds: float,
     ) -> Answer:
         """Returns what the first server answers that can be reached."""
         tries_left = len(self._servers)
+        # An address that does not react leaves time for the others.
+        connect = min(CONNECT_SECONDS, seconds / tries_left)
+        clock = asyncio.get_running_loop()
+        end = clock.time() + seconds
         while True:
             tries_left -= 1
             data = _as_file(content) if isinstance(content, bytes) else content
             session = await self._session()
+            left = max(end - clock.time(), connect)  # aiohttp takes 0 for no limit
+            limit = aiohttp.ClientTimeout(total=left, sock_connect=connect)
             try:
                 async with session.request(
                     method, self._url(path, query), data=data, timeout=limit,
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
+                    self._heard = True
                     return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
-                unreachable = self._unreachable(error, session)
+                unreachable = await self._explained(error, session)
                 self._turn_to_next()
                 # Only a request that no server received may go to another one.
                 if unreachable.sent or not tries_left:
@@ -288,6 +313,32 @@ class Transport:
 
     def _headers(self) -> dict[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+
+    async def _explained(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
+        """Returns what a failed call means, after a closer look at an address never heard of."""
+        unreachable = self._unreachable(error, session)
+        if self._heard or not unreachable.sent or isinstance(error, TimeoutError):
+            return unreachable
+        if self.server.startswith("http:") and self._socket is None and await self._has_tls():
+            return WrongServer(self.server, f"{TLS_ONLY} {self.server.replace('http', 'https', 1)}")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return WrongServer(self.server, f"it does not speak HTTP; {CHECK}")
+        return unreachable
+
+    async def _has_tls(self) -> bool:
+        """Returns whether the address speaks TLS; what it says about itself does not matter."""
+        parts = urlsplit(self.server)
+        anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS / 2):
+                _, writer = await asyncio.open_connection(
+                    parts.hostname, parts.port or HTTP_PORT, ssl=anyone
+                )
+        except (OSError, TimeoutError):
+            return False
+        writer.transport.abort()
+        return True
 
     def _unreachable(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
         """Returns what a failed call means; raises `Conflict` if its own client was closed."""
@@ -351,18 +402,13 @@ def _text(value: Any) -> Any:
     return [_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def error_of(response: Answer) -> WindlassError:
+def error_of(response: Answer, server: str = "the address") -> WindlassError:
     """Returns the error that an answer reports."""
     try:
         body = msgspec.json.decode(response.content)["error"]
         code, message = str(body["code"]), str(body["message"])
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
-        text = response.content[:200].decode("utf-8", "replace")
-        if response.status == 429:  # from a proxy
-            return TooManyRequests(_retry_after_ms(response))
-        if response.status >= 500:  # from a proxy, or from a server that is being stopped
-            return StoreUnavailable(f"no server behind it answers ({response.status})", True)
-        return ServerError(response.status, "http", text)
+        return _foreign(response, server)
     after = body.get("retry_after_ms")
     after = after if isinstance(after, int) else None
     if code == "invalid_input":
@@ -382,6 +428,25 @@ def error_of(response: Answer) -> WindlassError:
     if response.status == UNAUTHORIZED and message.startswith(REFUSAL):
         message = f"{message}; pass one as `token`, or set WINDLASS_TOKEN"
     return ServerError(response.status, code, message)
+
+
+def _foreign(response: Answer, server: str) -> WindlassError:
+    """Returns the error for an answer that no server of Windlass gives."""
+    status = response.status
+    if status == 429:  # from a proxy
+        return TooManyRequests(_retry_after_ms(response))
+    if status in OF_PROXIES:
+        text = " ".join(response.content[:200].decode("utf-8", "replace").split())
+        why = f"{server} answered {status}, as no Windlass does: a proxy before it, or {CHECK}"
+        return ServerError(status, "http", f"{why}: {text}" if text else why)
+    if 300 <= status < 400 and "Location" in response.headers:
+        return WrongServer(server, f"it leads to {response.headers['Location'][:200]}; {CHECK}")
+    if status < 500 or status in (501, 505):
+        if status == 400 and b"https" in response.content.lower():
+            return WrongServer(server, f"{TLS_ONLY} {server.replace('http:', 'https:', 1)}")
+        return WrongServer(server, f"it answers {status}; {CHECK}")
+    # From a proxy, or from a server that is being stopped.
+    return StoreUnavailable(f"no server behind {server} answers ({status})", True)
 
 
 def _retry_after_ms(response: Answer) -> int:

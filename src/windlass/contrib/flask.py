@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from windlass.domain.values.errors import Conflict
 from windlass.domain.values.extras import needs
-from windlass.front import Client
+from windlass.front import Client, get_test_client
 
 with needs("flask"):
     from flask import Flask, current_app
@@ -45,7 +45,13 @@ class Windlass:
 
     @property
     def client(self) -> Client:
-        """The client of the current application, opened when it is first used."""
+        """The client of the current application, opened when it is first used.
+
+        In a test with the fixture `windlass` it is that of the test.
+        """
+        test = get_test_client()
+        if test is not None:
+            return test
         if self._given is not None:
             return self._given
         app: Flask = current_app._get_current_object()  # type: ignore[attr-defined] # noqa: SLF001

@@ -17,7 +17,7 @@ from windlass.dashboard.page import Page
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
 from windlass.domain.values.extras import needs
-from windlass.front import AsyncClient
+from windlass.front import AsyncClient, get_test_client
 from windlass.server.app import create_app
 from windlass.wiring.backend import ServerOptions
 from windlass.wiring.server import ensure_admin_token, running_services
@@ -145,7 +145,13 @@ class WindlassLifespan:
 
 
 def client_of(connection: HTTPConnection) -> AsyncClient:
-    """Returns the client of the application that a request belongs to."""
+    """Returns the client of the application that a request belongs to.
+
+    In a test with the fixture `windlass` it is that of the test.
+    """
+    test = get_test_client()
+    if test is not None:
+        return AsyncClient(service=test.as_async().service)
     found = getattr(connection.app.state, STATE, None)
     if not isinstance(found, AsyncClient):
         raise Conflict("no_client", "give the application lifespan=WindlassLifespan()")

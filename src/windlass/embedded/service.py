@@ -19,7 +19,13 @@ from windlass.api.rights import Rights
 from windlass.api.schedules.planning import EnginePlanning
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
-from windlass.client.service import WHOLE_LOG, LogChoice, find_worker, fresh_key
+from windlass.client.service import (
+    WHOLE_LOG,
+    LogChoice,
+    SubmitOptions,
+    find_worker,
+    fresh_key,
+)
 from windlass.client.values.uploads import described, read
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
@@ -64,7 +70,7 @@ LISTS = ("state", "label", "failure")
 QUESTIONS = 100  # that are read at once
 
 
-class _Api(NamedTuple):
+class Api(NamedTuple):
     """The parts of `windlass.api` over an open engine."""
 
     backend: Backend
@@ -84,13 +90,18 @@ class EngineService:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._who = Identity(0, "embedded", Role.ADMIN)
-        self._opened: _Api | None = None
+        self._opened: Api | None = None
         self.planning = EmbeddedPlanning(self._plan)
         self.fleet = EmbeddedFleet(self._fleet)
 
     @property
     def installation(self) -> Hashable:
         """Itself: another embedded client has another engine."""
+        return self
+
+    def submitting(self, options: SubmitOptions) -> "EngineService":
+        """Returns itself: there is no server that could be away."""
+        del options
         return self
 
     async def open(self) -> None:
@@ -228,7 +239,7 @@ class EngineService:
     async def close(self) -> None:
         await self._node.close()
 
-    async def _api(self) -> _Api:
+    async def _api(self) -> Api:
         backend = self._node.backend
         if backend is None:
             backend = await self._node.open()
@@ -237,7 +248,7 @@ class EngineService:
             queries = Queries(backend.engine, backend.inbox)
             jobs, workflows = Jobs(backend.engine, queries), Workflows(backend.engine)
             signals = Signals(backend.engine, queries, fresh_key)
-            opened = self._opened = _Api(backend, queries, jobs, workflows, signals)
+            opened = self._opened = Api(backend, queries, jobs, workflows, signals)
         return opened
 
     async def _fleet(self) -> OpenEngine:

@@ -5,7 +5,7 @@ pass, with everything that is planned in it; waiting for a job runs what is read
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
@@ -18,8 +18,9 @@ from windlass.client.handles import ENDS
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.job.forms import DURATION, milliseconds
+from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.values.errors import Conflict, WaitTimeout
-from windlass.embedded.service import EngineService
+from windlass.embedded.service import Api, EngineService
 from windlass.embedded.virtual_attempt import Place
 from windlass.embedded.virtual_worker import VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
@@ -28,8 +29,10 @@ from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.reactions import ReactionsLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 from windlass.store.memory.store import MemoryStore
+from windlass.transactions.catching import Catcher
 from windlass.wire.jobs import Job, WaitReply, WaitRequest
 from windlass.wire.workflows import Workflow
 from windlass.wiring.backend import Backend, make_backend
@@ -37,6 +40,7 @@ from windlass.wiring.direct_agents import direct_gateway
 
 T = TypeVar("T")
 STEPS: Final = 20  # at least so many looks at what is due in one advance
+SUBMITTER: Final = "test"  # of what tests submit in transactions
 SHORTEST_STEP_MS: Final = 1_000
 BUSY_STEP_MS: Final = 5_000  # while a job runs: the health loop takes a longer gap for its own
 _ORDERS: ContextVar["SimpleQueue[Callable[[], None] | None] | None"] = ContextVar(
@@ -114,6 +118,30 @@ class VirtualService(EngineService):
     """Runs what is ready before it says that something has not ended."""
 
     drain: Callable[[], int]
+    catcher: Catcher
+
+    async def _api(self) -> Api:
+        """Returns the engine, which has all submissions of tests' transactions."""
+        api = await super()._api()
+        await self.receive(api.backend)
+        return api
+
+    async def receive(self, backend: Backend) -> None:
+        """Puts what was caught into the inbox, as committed transactions do, and moves it."""
+        caught = self.catcher.collect()
+        if not caught:
+            return
+
+        async def put(work: Work) -> None:
+            await work.tx.inbox.put(
+                [
+                    InboxRow(0, work.now, tuple(one.ids), SUBMITTER, (), one.request.body.encode())
+                    for one in caught
+                ]
+            )
+
+        await backend.engine.run(put)
+        await backend.inbox.move()
 
     async def wait(self, job: int, seconds: float) -> Job:
         """Returns the job once it has ended; raises `NotYet` if that needs time to pass."""
@@ -180,6 +208,7 @@ class VirtualFleet:
         # It has what the service asks of a node.
         self.service = VirtualService(self._node)  # type: ignore[arg-type]
         self.service.drain = self.drain
+        self.service.catcher = self.catcher = Catcher(self._take)
         self._worker: VirtualWorker
         self._loops: tuple[Any, ...] = ()
         self._backend: Backend
@@ -239,8 +268,17 @@ class VirtualFleet:
             ran += self.drain()
         return ran
 
+    def _take(self, count: int) -> Sequence[int]:
+        """Returns ids for jobs of a test's transaction."""
+
+        async def allocate(work: Work) -> Sequence[int]:
+            return await work.tx.jobs.allocate(count)
+
+        return self.thread.run(self._backend.engine.run(allocate))
+
     async def _look(self) -> None:
         """Runs each loop once, as servers do every few seconds."""
+        await self.service.receive(self._backend)
         await self._worker.beat()
         for loop in self._loops:
             await loop.run_once(self.clock.now_ms())

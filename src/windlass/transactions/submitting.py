@@ -8,6 +8,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.tasks.single import about_one
 from windlass.tasks.submitting import Submits
 from windlass.tasks.values.plain import named_arguments
+from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
@@ -91,6 +92,7 @@ async def submit_many_in_async(
     request, driver, plan = _prepare(connection, jobs, workflow)
     if driver.run_async is None:
         raise InvalidInput("connection", "an async one; use submit_in", _kind(connection))
+    await watch_later(connection)
     taken: Sequence[int] = ()
     try:
         statement = next(plan)
@@ -110,6 +112,9 @@ def _prepare(
     driver = find_driver(connection)
     new = NewWorkflow(name=workflow) if isinstance(workflow, str) else workflow
     request = check_request(jobs, new)
+    catcher = active_catcher(connection)
+    if catcher is not None:
+        return request, driver, catcher.plan(connection, driver, request)
     if driver.database == POSTGRESQL:
         return request, driver, on_postgres(request)
     return request, driver, on_sqlite(request, driver.own_library)

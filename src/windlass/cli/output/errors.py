@@ -88,7 +88,7 @@ def _suggested(name: str, known: Collection[str]) -> str:
 
 def explain_unauthorized(error: WindlassError) -> WindlassError | None:
     """Returns a better error if the server does not know this command's token."""
-    if getattr(error, "status", None) != UNAUTHORIZED:
+    if getattr(error, "status", None) != UNAUTHORIZED or error.code == "http":
         return None
     from windlass.client.transport import ServerError
 

@@ -17,7 +17,7 @@ EXIT_CODES: Final = {
     OK: "success",
     FAILED: "`verify` found violations, `doctor` found problems; `run`: the job failed",
     USAGE: "an argument, option or setting is invalid; nothing was done",
-    UNREACHABLE: "no server is known, none answers, or its certificate is not trusted",
+    UNREACHABLE: "no server is known, none answers there, or its certificate is not trusted",
     NOT_FOUND: "the job, worker, … does not exist; no job to prioritize matches the filter",
     REFUSED: "the server or the store refused it, or a part: not allowed, conflict, unavailable",
     INTERRUPTED: "interrupted from the keyboard",

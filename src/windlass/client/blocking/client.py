@@ -11,9 +11,9 @@ from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.builder import id_of, ids_of, request_for
 from windlass.client.client import AsyncClient
-from windlass.client.reconnect import RECONNECT_SECONDS
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.quantities import DurationLike
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits
@@ -50,8 +50,12 @@ class Client(Kept):
 
     Its calls run in the event loop of a thread of its own, those of several threads at once.
     After a fork, it opens connections of its own. It may be made before there is a server: the
-    first call must find one. If the server goes away, calls that are safe to repeat are repeated
-    for `reconnect` seconds. A given `client` lives in the loop of its `thread`.
+    first call must find one. A given `client` lives in the loop of its `thread`.
+
+    If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds, 60
+    unless given. What a program hands over (submissions, starts of templates, signals) takes at
+    most 5 s in all, or `reconnect` seconds if that is given; each hundred jobs of one submission
+    add 1 s. See `with_options`.
     """
 
     def __init__(
@@ -60,14 +64,28 @@ class Client(Kept):
         token: str | None = None,
         data: Path | None = None,
         *,
-        reconnect: float = RECONNECT_SECONDS,
+        reconnect: float | None = None,
         client: AsyncClient | None = None,
         thread: LoopThread | None = None,
     ) -> None:
         self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
         self._thread = thread or LoopThread(closing=self._client.close)
+        self._origin: Client | None = None
         # A client that nobody uses any more closes its connections and ends its thread.
         finalize(self, self._thread.end).atexit = False
+
+    def with_options(self, *, timeout: DurationLike) -> Self:
+        """Returns this client with another time limit for submissions, starts and signals.
+
+        `timeout` is how long one may take in all: `client.with_options(timeout=2).submit(add, 1)`.
+        The connections are the same ones, so it costs nothing to make one for each call. An
+        embedded client has no server that could be away, and changes nothing.
+        """
+        made = type(self).__new__(type(self))
+        own = self._client.with_options(timeout=timeout)
+        # Its thread ends with the client that started it.
+        vars(made).update(_client=own, _thread=self._thread, _origin=self)
+        return made
 
     @overload
     def submit(self, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]: ...

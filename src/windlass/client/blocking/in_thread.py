@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from windlass.client.service import WHOLE_LOG, LogChoice, Service
+from windlass.client.service import WHOLE_LOG, LogChoice, Service, SubmitOptions
 from windlass.wire.system import EventInfo
 
 T = TypeVar("T")
@@ -48,6 +48,10 @@ class _ServiceInThread(_Calls):
     def installation(self) -> Hashable:
         """Which jobs it knows."""
         return cast("Service", self._find()).installation
+
+    def submitting(self, options: SubmitOptions) -> Service:
+        """Returns the same service with other options."""
+        return service_in_thread(self._thread, lambda: self._find().submitting(options))
 
     async def close(self) -> None:
         """Leaves the service open, which the blocking client still uses."""

@@ -63,7 +63,7 @@ async def _resumed(
 async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
     """Yields the data of the events of one stream, and nothing (b"") for signs of life."""
     rest = b""
-    async for chunk in transport.stream("/api/v1/events", query):
+    async for chunk in transport.stream("/api/v1/events", query, "text/event-stream"):
         *lines, rest = (rest + chunk).split(b"\r\n")
         for line in lines:
             if line.startswith(_DATA):

@@ -1,11 +1,11 @@
 """Templates and schedules, as clients handle them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
-from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
@@ -72,10 +72,14 @@ class HttpPlanning:
     """Implements `Planning` over HTTP."""
 
     def __init__(
-        self, transport: Transport, reconnect: Reconnect, fresh_key: Callable[[], str]
+        self,
+        transport: Transport,
+        send: Callable[[Callable[..., Awaitable[StartReply]]], Awaitable[StartReply]],
+        fresh_key: Callable[[], str],
     ) -> None:
+        """`send` makes a call that has a key, within the time of submissions."""
         self._call = transport.call
-        self._insist = reconnect.insist
+        self._send = send
         self._fresh_key = fresh_key
 
     async def put_template(
@@ -99,9 +103,8 @@ class HttpPlanning:
         path = f"/api/v1/templates/{name}/start"
         if request.submission_key is None:
             request = msgspec.structs.replace(request, submission_key=self._fresh_key())
-        return await self._insist(
-            lambda: self._call("POST", path, StartReply, request, query=_in(namespace))
-        )
+        query = _in(namespace)
+        return await self._send(partial(self._call, "POST", path, StartReply, request, query=query))
 
     async def remove_template(self, name: str, namespace: str | None = None) -> bool:
         path = f"/api/v1/templates/{name}"

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from windlass.domain.job.job import JobSpec
-from windlass.front import Client
+from windlass.front import Client, get_test_client
 from windlass.transactions import submitting
 from windlass.transactions.jobs import TransactionJob
 from windlass.wire.jobs import NewWorkflow
@@ -27,9 +27,16 @@ def submit_many_in(
     return submitting.submit_many_in(_connection(), jobs, workflow)
 
 
-@cache
 def get_client() -> Client:
-    """Returns the client of this process, for results and for queues in other databases."""
+    """Returns the client of this process, for results and for queues in other databases.
+
+    In a test with the fixture `windlass`, or with `WindlassTestMixin`, it is that of the test.
+    """
+    return get_test_client() or _own_client()
+
+
+@cache
+def _own_client() -> Client:
     from windlass.contrib.django.options import read_options
 
     options = read_options()

@@ -225,6 +225,15 @@ class Unreachable(WindlassError):
         self.sent = sent
 
 
+class WrongServer(Unreachable):
+    """Something answers at an address that is no server of Windlass, or speaks otherwise."""
+
+    code = "wrong_server"
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(f"{server} is no server of Windlass: {why}", sent=False)
+
+
 def causes_of(error: BaseException) -> Iterator[BaseException]:
     """Yields an error and what led to it, each once: such a chain may lead back to itself."""
     seen: set[int] = set()

@@ -17,6 +17,7 @@ from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
+from windlass.executors.python.variables import missing_variable
 from windlass.tasks.current import Canceled
 from windlass.tasks.exceptions import exception_info, is_public, text_of, type_name
 from windlass.tasks.local_files import LocalFile
@@ -47,11 +48,15 @@ class Unfit(Exception):
 
 
 class Missing(Unfit):
-    """This worker does not have the function, or has another version; `why` is one line."""
+    """This worker does not have the function, or has another version; `why` is one line.
 
-    def __init__(self, message: str, why: str) -> None:
+    `variable` is one of the environment that its module needs and did not find.
+    """
+
+    def __init__(self, message: str, why: str, variable: str | None = None) -> None:
         super().__init__(message)
         self.why = why
+        self.variable = variable
 
 
 class FoundFunction(NamedTuple):
@@ -125,6 +130,7 @@ def _import(name: str) -> object:
             f"expected {name} to be importable on this worker, got {why}: start the "
             "worker where its module is found (its folder, its environment, or PYTHONPATH)",
             why,
+            missing_variable(error),
         ) from None
     finally:
         begin_import(None)
@@ -163,8 +169,12 @@ def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
 def raised(call: Call, error: BaseException) -> Failed:
     """Returns what to say of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
-        why = error.why[:WHY_LIMIT] if isinstance(error, Missing) else None
-        return _misfit(call, str(error), why)
+        misfit = _misfit(call, str(error))
+        if not isinstance(error, Missing):
+            return misfit
+        return msgspec.structs.replace(
+            misfit, missing=error.why[:WHY_LIMIT], variable=error.variable
+        )
     error = _unwound(error)
     if isinstance(error, Suspended):
         return Failed(call.seq, SUSPENDED, str(error))
@@ -185,7 +195,10 @@ def raised(call: Call, error: BaseException) -> Failed:
     traceback.print_exception(error)
     if isinstance(error, TypeError) and not inside:
         return _misfit(call, f"expected arguments that {call.function} takes: {error}")
-    return Failed(call.seq, failure_of(error), describe(error), raised=told(error))
+    return Failed(
+        call.seq, failure_of(error), describe(error), raised=told(error),
+        variable=missing_variable(error),
+    )  # fmt: skip
 
 
 def _decided(call: Call, error: Retry | Abort) -> Failed:
@@ -239,10 +252,8 @@ def _unwound(error: BaseException) -> BaseException:
     return error
 
 
-def _misfit(call: Call, message: str, missing: str | None = None) -> Failed:
-    return Failed(
-        call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT], misfit=True, missing=missing
-    )
+def _misfit(call: Call, message: str) -> Failed:
+    return Failed(call.seq, FailureClass.CONFIGURATION, message[:MESSAGE_LIMIT], misfit=True)
 
 
 def failure_of(error: BaseException) -> FailureClass:

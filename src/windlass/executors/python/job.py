@@ -1,6 +1,7 @@
 """A call of a Python function on its way, and how reports and deaths become results."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 from typing import Final, Protocol
@@ -27,6 +28,7 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import exit_text
 from windlass.executors.python.stacks import SideChannel
+from windlass.executors.python.variables import advise
 from windlass.ports.executor import Exit, JobContext, Result
 from windlass.tasks.current import SCRATCH
 from windlass.tasks.steps import STEP
@@ -168,13 +170,14 @@ def failed_result(job: Job, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
     if report.failure == SUSPENDED:
         return Result(outcome="suspended")
+    advice = advise(report.variable, os.environ)
     if report.missing is not None:
-        return job.missing(report.missing)
+        return job.missing(report.missing + advice)
     if report.failure != FailureClass.CANCELED:
         return Result(
             outcome="failed",
             failure=report.failure,
-            message=report.message,
+            message=report.message + advice,
             exit_code=report.exit_code,
             misfit=report.misfit,
             raised=report.raised,

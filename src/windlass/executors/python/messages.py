@@ -78,6 +78,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
     `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
     the exception that it raised. `missing` says why this worker does not have the function.
+    `variable` is the one of the environment that it looked for and did not find.
     """
 
     seq: int
@@ -87,6 +88,7 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
     misfit: bool = False
     raised: Raised | None = None
     missing: str | None = None
+    variable: str | None = None
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):

@@ -1,0 +1,161 @@
+"""Catches submissions in tests: they reach no database, and are gone when they are rolled back.
+
+A test may look before its transaction ends, and often that never commits. So a submission counts
+at once, until the transaction or savepoint that it was made in is rolled back.
+"""
+
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final, Protocol
+
+from windlass.ports.test_runs import is_allowed, refuse_in_tests, under_django
+from windlass.transactions.drivers import POSTGRESQL, Driver
+from windlass.transactions.requests import Request
+from windlass.transactions.statements import Plan, Statement
+from windlass.transactions.watching import Undo, watch, watched_part
+
+# What begins a transaction where the INSERT of a real submission would.
+READ: Final = "SELECT 1"
+TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS windlass_caught (id)"
+WRITE: Final = "INSERT INTO windlass_caught VALUES (1)"
+
+
+class Caught:
+    """One submission, and whether its transaction was rolled back."""
+
+    def __init__(self, request: Request, ids: Sequence[int]) -> None:
+        self.request = request
+        self.ids = ids
+        self.is_undone = False
+
+
+class Takes(Protocol):
+    """Gives caught submissions their ids."""
+
+    def __call__(self, count: int) -> Sequence[int]: ...
+
+
+class Savepoints:
+    """What was caught on one connection, in the order of its savepoints."""
+
+    def __init__(self) -> None:
+        self._steps: list[Caught | str] = []
+
+    def add(self, caught: Caught) -> None:
+        """Adds a submission of the transaction that is open."""
+        self._steps.append(caught)
+
+    def note(self, sql: str) -> None:
+        """Looks at a statement of the connection."""
+        words = sql.upper().replace(";", " ").split()
+        match words:
+            case ["ROLLBACK" | "ABORT", *_, "TO", name] | [
+                "ROLLBACK" | "ABORT", *_, "TO", "SAVEPOINT", name,
+            ]:  # fmt: skip
+                self._undo(self._after(name))
+            case ["ROLLBACK" | "ABORT", *rest] if rest[:1] != ["PREPARED"]:
+                self._undo(0)
+            case ["SAVEPOINT", name]:
+                self._steps.append(name)
+            case ["BEGIN" | "START" | "COMMIT" | "END", *_]:
+                self._steps.clear()  # They were committed.
+
+    def _after(self, name: str) -> int:
+        """Returns where a savepoint is; one from before the first submission is at the start."""
+        places = [place for place, step in enumerate(self._steps) if step == name]
+        return places[-1] + 1 if places else 0
+
+    def _undo(self, first: int) -> None:
+        for step in self._steps[first:]:
+            if isinstance(step, Caught):
+                step.is_undone = True
+        del self._steps[first:]
+
+
+class Catcher:
+    """Catches what a test submits in transactions; `take` gives the ids of its jobs."""
+
+    def __init__(self, take: Takes) -> None:
+        self._take = take
+        self._caught: list[Caught] = []
+        self._watched: dict[int, tuple[Any, Savepoints, Undo]] = {}
+
+    def collect(self) -> list[Caught]:
+        """Returns what has been caught since the last call and was not rolled back."""
+        caught, self._caught = self._caught, []
+        return [one for one in caught if not one.is_undone]
+
+    def plan(self, connection: Any, driver: Driver, request: Request) -> Plan:
+        """Begins the transaction as a submission would, and notes what it submits."""
+        if driver.database == POSTGRESQL:
+            yield Statement(READ)
+        else:
+            yield Statement(TABLE)
+            yield Statement(WRITE)
+        caught = Caught(request, self._take(request.facts.count))
+        self._caught.append(caught)
+        self._savepoints(connection).add(caught)
+        return caught.ids
+
+    async def watch_later(self, connection: Any) -> None:
+        """Begins to watch a connection that lives in a thread of its own."""
+        if id(connection) not in self._watched:
+            savepoints = Savepoints()
+            self._watched[id(connection)] = connection, savepoints, lambda: None
+            await connection.set_trace_callback(savepoints.note)
+
+    def close(self) -> None:
+        """Leaves all connections as they were."""
+        while self._watched:
+            _, (_, _, undo) = self._watched.popitem()
+            with suppress(Exception):  # Most of them are closed by now.
+                undo()
+
+    def _savepoints(self, connection: Any) -> Savepoints:
+        own = watched_part(connection)
+        known = self._watched.get(id(own))
+        if known is None:
+            savepoints = Savepoints()
+            known = own, savepoints, watch(own, savepoints.note)
+            self._watched[id(own)] = known  # It keeps the connection, and so its id.
+        return known[1]
+
+
+class _Active:
+    """The catcher of the test that runs."""
+
+    catcher: Catcher | None = None
+
+
+def set_catcher(catcher: Catcher | None) -> None:
+    """Lets a catcher have all submissions in transactions; None: ends that."""
+    if _Active.catcher is not None:
+        _Active.catcher.close()
+    _Active.catcher = catcher
+
+
+_NUMBERS: Final = itertools.count(1)
+
+
+def _discard() -> Catcher:
+    """Returns a catcher for tests of Django that do not look at jobs, as with its mails."""
+    return Catcher(lambda count: [next(_NUMBERS) for _ in range(count)])
+
+
+def active_catcher(connection: Any) -> Catcher | None:
+    """Returns what catches a submission; None: it is real. Raises if tests may not make it."""
+    if _Active.catcher is not None:
+        return _Active.catcher
+    kind = type(connection).__module__
+    if kind.startswith("django.") and under_django() and not is_allowed():
+        return _discard()
+    refuse_in_tests("submit_in")
+    return None
+
+
+async def watch_later(connection: Any) -> None:
+    """Begins to watch what a plan, which waits for nothing, cannot."""
+    catcher = _Active.catcher
+    if catcher is not None and type(connection).__module__.partition(".")[0] == "aiosqlite":
+        await catcher.watch_later(connection)
