@@ -20,6 +20,7 @@ from yarl import URL
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
+    Lost,
     NotFound,
     Overloaded,
     StoreUnavailable,
@@ -367,6 +368,8 @@ def error_of(response: Answer) -> WindlassError:
     after = after if isinstance(after, int) else None
     if code == "invalid_input":
         return read_invalid_input(body)
+    if response.status == 410 and "got" in body:
+        return Lost(str(body.get("field", "object")), body["got"], message)
     if response.status == 404 and "got" in body:
         return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
     if response.status == 429:

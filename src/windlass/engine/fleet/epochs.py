@@ -38,7 +38,9 @@ async def note_settings(work: Work) -> None:
         await work.tx.catalog.set_meta(HOLD_MS, _hold_ms(work.config))
 
 
-async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) -> Restored:
+async def begin_epoch(
+    work: Work, actor: str | None, own_settings: bool = True, why: str = "a backup was restored"
+) -> Restored:
     """Raises the epoch. By the returned time, workers have ended the jobs of the old one.
 
     Without `own_settings`, the time follows those of the server that started last.
@@ -53,7 +55,7 @@ async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) 
         await work.tx.catalog.set_meta(BACKUP, 0)
     work.effects.catalog = True
     work.say(
-        EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor,
+        EventKind.LOOP, f"Epoch {epoch} began: {why}", actor=actor,
         data={"epoch": epoch, "hold_until": hold_until},
     )  # fmt: skip
     return Restored(epoch, hold_until)

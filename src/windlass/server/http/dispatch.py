@@ -12,7 +12,8 @@ from windlass.api.errors import Unauthorized
 from windlass.api.rights import authorize
 from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.engine.fleet.losses import explain_missing
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
@@ -196,7 +197,11 @@ class Dispatcher:
         body = await call.body() if takes_body else b""
         seen.arguments = arguments = binder.bind(scope["query_string"], body)
         began = clock()
-        reply = _reply(await route.handler(call, **in_path, **arguments), route)
+        try:
+            value = await route.handler(call, **in_path, **arguments)
+        except NotFound as error:
+            raise await explain_missing(self._services.engine.store, error) from None
+        reply = _reply(value, route)
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply

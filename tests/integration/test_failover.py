@@ -1,0 +1,184 @@
+"""A standby takes over: no id is given twice, and a loss is noticed without a person."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.postgres import start_postgres
+from tests.support.running import run
+from tests.support.running_server import RunningServer, job, running_server
+from tests.support.waiting import until
+from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import Conflict
+from windlass.store.postgres.store import PostgresStore
+
+PATIENCE_S = 60
+SERVER_CHECKS = ("server answers", "store", "workers")
+
+
+class Cluster:
+    """A primary and its standby, and an address that leads to whichever takes writes."""
+
+    def __init__(self) -> None:
+        self.primary = start_postgres(durable=False)
+        self.primary.execute("CREATE DATABASE windlass")
+        run(_upgrade(self.primary.dsn("windlass")))
+        self.standby = self.primary.standby()
+
+    @property
+    def dsn(self) -> str:
+        hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
+        return f"postgresql://windlass@{hosts}/windlass"
+
+    def fail_over(self) -> None:
+        """The primary dies, and the standby goes on with what it has."""
+        self.primary.stop()
+        self.standby.promote()
+
+    def lag(self) -> None:
+        """From now on, the standby hears nothing of what the primary commits."""
+        self.standby.follow_up(self.primary)
+        self.standby.stop_following()
+
+    def stop(self) -> None:
+        self.primary.stop()
+        self.standby.stop()
+
+
+async def _upgrade(dsn: str) -> None:
+    store = await PostgresStore.connect(dsn)
+    await store.upgrade()
+    await store.close()
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    made = Cluster()
+    yield made
+    made.stop()
+
+
+@asynccontextmanager
+async def servers(cluster: Cluster, count: int = 2) -> AsyncIterator[list[RunningServer]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(running_server(cluster.dsn)) for _ in range(count)]
+
+
+async def submit(server: RunningServer, name: str) -> int:
+    """Submits one job, again until the server has found its database."""
+    found: list[int] = []
+
+    async def submitted() -> bool:
+        body = {"jobs": [job(name=name)], "key": name}
+        reply = await server.admin.post("/api/v1/jobs", json=body)
+        if reply.status_code == 201:
+            found.extend(reply.json()["ids"])
+        return bool(found)
+
+    await until(f"{name} is submitted", submitted, PATIENCE_S)
+    return found[0]
+
+
+async def get(server: RunningServer, path: str) -> Any:
+    reply = await server.admin.get(path)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def kinds(server: RunningServer) -> list[str]:
+    return [item["kind"] for item in (await get(server, "/api/v1/attention"))["items"]]
+
+
+def test_a_failover_that_lost_jobs_is_noticed_and_gives_no_id_twice(cluster: Cluster) -> None:
+    async def check() -> None:
+        async with servers(cluster) as (one, two):
+            worker = await one.worker()
+            kept = [await submit(one, f"kept-{n}") for n in range(3)]
+            await worker.sync(want=1)
+            cluster.lag()
+            lost = [await submit(one, f"alice-{n}") for n in range(40)]
+            cluster.fail_over()
+            new = [await submit(two, f"bob-{n}") for n in range(40)]
+            new += [await submit(one, f"carol-{n}") for n in range(40)]
+
+            assert len({*kept, *lost, *new}) == len(kept) + len(lost) + len(new)
+            for number in (lost[0], lost[-1]):
+                await assert_lost(two, number)
+            assert (await one.show(kept[-1]))["state"] == "queued"
+            with pytest.raises(Conflict) as fenced:
+                await worker.sync(want=0)
+            assert fenced.value.code == "incarnation_ended"
+            told = await log_of(one)
+            assert "Epoch 1 began: the failover from timeline 1 to 2 lost commits" in told
+            assert "Epoch 2" not in told
+            assert "lost_commits" in await kinds(two)
+            assert "windlass_losses 1.0" in (await two.admin.get("/metrics")).text
+            verified = (await one.admin.post("/api/v1/verify")).json()
+            assert verified["violations"] == []
+            assert [f"after job {kept[-1]}," in note for note in verified["notes"]] == [True]
+            found = await examine(two, await two.token(Role.ADMIN))
+            assert found["store"]["state"] == "note"
+            assert f"after job {kept[-1]}," in found["store"]["detail"]
+
+    run(check())
+
+
+async def examine(server: RunningServer, token: str) -> dict[str, dict[str, str]]:
+    """What `windlass doctor` says about a server."""
+    command = [sys.executable, "-m", "windlass", "doctor", "--json", "--server", server.address]
+    known = {**os.environ, "WINDLASS_TOKEN": token}
+    process = await asyncio.create_subprocess_exec(
+        *command, env=known, stdout=asyncio.subprocess.PIPE
+    )
+    written, _ = await process.communicate()
+    found = {one["check"]: one for one in json.loads(written)}
+    return {check: found[check] for check in ("server", *SERVER_CHECKS) if check in found}
+
+
+async def log_of(server: RunningServer) -> str:
+    return (await server.admin.get("/api/v1/events?follow=false&after=0&kind=loop")).text
+
+
+async def assert_lost(server: RunningServer, number: int) -> None:
+    for path in (f"/api/v1/jobs/{number}", f"/api/v1/jobs/{number}/explain"):
+        reply = await server.admin.get(path)
+        assert reply.status_code == 410, reply.text
+        assert reply.json()["error"]["code"] == "job_lost"
+        assert "failover from timeline 1 to 2" in reply.json()["error"]["message"]
+
+
+def test_a_failover_that_lost_nothing_changes_nothing_but_the_ids(cluster: Cluster) -> None:
+    async def check() -> None:
+        async with servers(cluster) as (one, two):
+            worker = await one.worker()
+            kept = [await submit(one, f"kept-{n}") for n in range(5)]
+            (held,) = (await worker.sync(want=1)).jobs
+            cluster.standby.follow_up(cluster.primary)
+            token = await one.token(Role.ADMIN)
+            cluster.primary.stop()
+            doctor = asyncio.create_task(examine(one, token))
+            cluster.standby.promote()
+            new = [await submit(two, f"new-{n}") for n in range(5)]
+            assert min(new) > max(kept) + 1_000
+
+            assert (await one.show(held.job))["state"] == "running"
+            assert [(await one.show(number))["state"] for number in new] == ["queued"] * 5
+            synced = await worker.sync(want=0)
+            assert synced.epoch == 0
+            assert "Epoch" not in await log_of(one)
+            assert "lost_commits" not in await kinds(two)
+            assert "windlass_losses 0.0" in (await two.admin.get("/metrics")).text
+            assert (await one.admin.post("/api/v1/verify")).json()["notes"] == []
+            found = await asyncio.wait_for(doctor, PATIENCE_S)
+            assert {finding["state"] for finding in found.values()} <= {"ok", "note"}
+            assert "store" not in found
+            unknown = await one.admin.get(f"/api/v1/jobs/{max(kept) + 1}")
+            assert unknown.status_code == 404
+
+    run(check())
