@@ -14,8 +14,9 @@ from tests.support.postgres import start_postgres
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from tests.support.waiting import until
+from windlass.client.client import AsyncClient
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, Lost
 from windlass.store.postgres.store import PostgresStore
 
 PATIENCE_S = 60
@@ -180,5 +181,59 @@ def test_a_failover_that_lost_nothing_changes_nothing_but_the_ids(cluster: Clust
             assert "store" not in found
             unknown = await one.admin.get(f"/api/v1/jobs/{max(kept) + 1}")
             assert unknown.status_code == 404
+
+    run(check())
+
+
+def test_clients_know_what_was_lost_while_all_servers_started_again(cluster: Cluster) -> None:
+    async def check() -> None:
+        async with AsyncExitStack() as stack:
+            async with running_server(cluster.dsn) as before:
+                port = int(before.address.rpartition(":")[2])
+                client = AsyncClient(before.address, await before.token(Role.ADMIN))
+                stack.push_async_callback(client.close)
+                worker = await before.worker()
+                await submit(before, "kept")
+                (held,) = (await worker.sync(want=1)).jobs
+                cluster.lag()
+                mine = await client.submit("true")
+                assert mine.id == held.job + 1
+            cluster.fail_over()
+            async with running_server(cluster.dsn, port=port) as after:
+                others = [await submit(after, f"bob-{n}") for n in range(3)]
+                assert mine.id not in others
+                assert "lost_commits" not in await kinds(after)  # nobody knows yet
+                with pytest.raises(Lost, match="failover from timeline 1 to 2") as told:
+                    await mine.result(timeout=PATIENCE_S)
+                assert told.value.code == "job_lost"
+                assert "lost_commits" in await kinds(after)
+                assert "Epoch 1 began" in await log_of(after)
+                with pytest.raises(Conflict) as fenced:
+                    await worker.sync(want=0)
+                assert fenced.value.code == "incarnation_ended"
+
+    run(check())
+
+
+def test_what_nobody_signed_raises_no_epoch(cluster: Cluster) -> None:
+    async def check() -> None:
+        async with running_server(cluster.dsn) as server:
+            await submit(server, "kept")
+            reply = await server.admin.get("/api/v1/jobs")
+            genuine = reply.headers["Windlass-Mark"]
+            seq, at, epoch, mac = genuine.split(".")
+            assert epoch == "0"
+            texts = (
+                f"{int(seq) + 1}.1.0.{mac}",
+                f"{seq}.{at}.9.{mac}",
+                "1.1.0.",
+                "x",
+                "1.1",
+                "...",
+            )
+            for forged in (*texts, "\u0661.1.0.1"):
+                headers = {b"Windlass-Mark": forged.encode()}
+                assert (await server.admin.get("/api/v1/jobs", headers=headers)).status_code == 200
+            assert "Epoch" not in await log_of(server)
 
     run(check())

@@ -2083,10 +2083,12 @@ export interface components {
         };
         /**
          * Verified
-         * @description The violations found; empty if there are none.
+         * @description The violations found; empty if there are none. `notes` are losses that are known.
          */
         Verified: {
             violations: components["schemas"]["ViolationInfo"][];
+            /** @default [] */
+            notes: string[];
         };
         /**
          * ViolationInfo
@@ -3009,7 +3011,7 @@ export interface components {
          */
         Step: {
             /** @enum {unknown} */
-            action: "add_worker" | "answer" | "approve_worker" | "begin_epoch" | "enable_worker" | "free_slot" | "raise_queue_limit" | "resume_queue" | "send_signal" | "set_metadata" | "start_worker" | "unblock" | "wait";
+            action: "add_worker" | "answer" | "approve_worker" | "enable_worker" | "free_slot" | "raise_queue_limit" | "resume_queue" | "send_signal" | "set_metadata" | "start_worker" | "unblock" | "wait";
             text: string;
             /** @default null */
             worker: string | null;

@@ -41,6 +41,7 @@ LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
 IDLE_SECONDS = 30.0
 SAFE = "/%!$&'()*+,;=:@~"  # characters that a path keeps unquoted
 UNAUTHORIZED = 401
+MARK = "Windlass-Mark"  # a header of answers; sent back, it shows whether commits were lost
 REFUSAL = "this needs a valid token"  # how the answer without one begins
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
@@ -110,6 +111,7 @@ class Transport:
         self._trust: ssl.SSLContext | bool = True if trust is None else trust
         self._socket = socket
         self._renew = renew
+        self._mark: str | None = None  # what a server said that it has committed, see `MARK`
         self._sessions: dict[asyncio.AbstractEventLoop, _OpenSession] = {}
         for one in self._servers:
             if not _is_address(one):
@@ -264,6 +266,7 @@ class Transport:
                     headers=self._headers() | {"Content-Type": kind}, allow_redirects=False,
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
+                    self._mark = response.headers.get(MARK, self._mark)
                     return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = self._unreachable(error, session)
@@ -288,7 +291,8 @@ class Transport:
         return URL(f"{self.server}{quote(path, safe=SAFE)}{asked}", encoded=True)
 
     def _headers(self) -> dict[str, str]:
-        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return headers if self._mark is None else headers | {MARK: self._mark}
 
     def _unreachable(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
         """Returns what a failed call means; raises `Conflict` if its own client was closed."""

@@ -90,6 +90,7 @@ class Engine:
         hot = fast_path_of(store) if fast_path else None
         path = None if hot is None else FastPath(hot, config, self.catalog, self._bounds)
         self._after_commit = self._listen(path)
+        self._follower = TimelineFollower(self._begin, self._after_commit.reread)
         self._add_commands(Validator(config, tasks), path)
 
     def _listen(self, path: FastPath | None) -> AfterCommit:
@@ -150,11 +151,18 @@ class Engine:
     async def start(self) -> None:
         """Fills the caches and subscribes to the news of other engines."""
         if isinstance(self.store, Followed):
-            await self.store.be_followed(TimelineFollower(self._begin, self._after_commit.reread))
+            await self.store.be_followed(self._follower)
+        else:
+            self._follower.since = await self.now()
         await self.store.read(self.catalog.refresh)
         self._unsubscribe = self.store.subscribe(self._after_commit.on_news)
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
+
+    @property
+    def known_since(self) -> int:
+        """Returns since when this engine has watched the database; 0 before `start`."""
+        return self._follower.since
 
     @property
     def is_stopping(self) -> bool:

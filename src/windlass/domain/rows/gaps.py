@@ -2,23 +2,27 @@
 
 A restored backup, and a standby that took over, may know less than what was answered. If they went
 on counting, two callers would get the same id. So ids jump there, to a number that rises with the
-time: whoever gave fewer than `PER_MS` ids a millisecond has never been so far, whatever was lost
-and however often the same backup is restored.
+time. A store that gives fewer than half of `PER_MS` ids a millisecond has never been so far,
+whatever was lost and however often the same backup is restored, unless within two seconds.
 """
 
 from typing import Final, NamedTuple
 
 BEGIN_MS: Final = 1_735_689_600_000  # 2025-01-01, before any store was made
 PER_MS: Final = 100  # below 2**53 for 2,800 years
-MARGIN: Final = 1_000_000  # what others may take of the old numbers meanwhile
+MARGIN: Final = 100_000  # what others may take of the old numbers meanwhile
 SHAPE_MARGIN: Final = 100_000  # shapes have 32 bits, and nobody is told their numbers
 
 
 class Mark(NamedTuple):
-    """An event of which somebody was told: a store that does not have it has lost commits."""
+    """An event of which somebody was told: a store that does not have it has lost commits.
+
+    `epoch` is that of the store then, 0 if that is not said.
+    """
 
     seq: int
     at: int
+    epoch: int = 0
 
 
 class Gap(NamedTuple):

@@ -13,10 +13,11 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.gaps import Gap, Mark
 from windlass.domain.values.errors import Lost, NotFound
 from windlass.domain.values.times import format_moment
-from windlass.engine.fleet.epochs import Restored, begin_epoch
+from windlass.engine.fleet.epochs import EPOCH, Restored, begin_epoch
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx, Store, WriteTx
 
+MARK_KEY: Final = ("mark_key_1", "mark_key_2")  # with which servers sign marks; 0: none
 KINDS: Final = ("job", "workflow")
 
 
@@ -28,22 +29,27 @@ class TimelineFollower:
     ) -> None:
         self._begin = begin
         self._refresh = refresh
+        self.since = 0  # when this engine saw the database for the first time, by its clock
 
     async def follow(self, tx: WriteTx, marks: Sequence[Mark]) -> None:
         work = self._begin(tx)
         changed = await tx.catalog.follow_timeline()
         if changed is not None:
             await open_gap(work, *changed)
-        await check_marks(work, marks)
+        if marks:
+            await check_marks(work, marks)
         await work.settle()
 
     async def followed(self, tx: ReadTx) -> None:
         await self._refresh(tx)
+        self.since = tx.now
 
 
 async def restored(work: Work, actor: str, own_settings: bool = True) -> Restored:
     """Lets ids jump and begins an epoch in place of what a backup does not know."""
     await open_gap(work, lost=True)
+    for name in MARK_KEY:  # a copy must not believe the marks of what it was copied from
+        await work.tx.catalog.set_meta(name, 0)
     return await begin_epoch(work, actor, own_settings)
 
 
@@ -60,23 +66,29 @@ async def open_gap(work: Work, before: int = 0, timeline: int = 0, lost: bool = 
 
 
 async def check_marks(work: Work, marks: Sequence[Mark]) -> bool:
-    """Begins an epoch if a mark shows a loss that is not known yet; returns whether it did."""
-    seq = await _first_lost(work.tx, marks)
-    if seq is None:
+    """Begins an epoch if a mark shows a loss that is not known yet; returns whether it did.
+
+    A mark of an epoch that the store does not know shows one, too.
+    """
+    epoch = max(mark.epoch for mark in marks)
+    is_old = epoch > (await work.tx.catalog.meta()).get(EPOCH, 0)
+    seq = await first_lost(work.tx, marks)
+    if seq is None and not is_old:
         return False
     gaps = await work.tx.catalog.gaps()
-    gap = next((one for one in gaps if seq < one.first), None)
+    gap = next((one for one in gaps if seq is not None and seq < one.first), None)
     if gap is None:
         gap = await open_gap(work)
-    if gap.lost:
+    if gap.lost and not is_old:
         return False
     await work.tx.catalog.put_gap(gap._replace(lost=1))
-    why = f"{_of(gap)} lost commits that had been answered, event {seq} among them"
-    await begin_epoch(work, None, why=why)
+    what = f"epoch {epoch}" if seq is None else f"event {seq} among them"
+    why = f"{_of(gap)} lost commits that had been answered, {what}"
+    await begin_epoch(work, None, why=why, above=epoch)
     return True
 
 
-async def _first_lost(tx: ReadTx, marks: Sequence[Mark]) -> int | None:
+async def first_lost(tx: ReadTx, marks: Sequence[Mark]) -> int | None:
     """Returns the first of these events that is not there, nor was removed by retention."""
     if not marks:
         return None

@@ -14,7 +14,7 @@ engine calls them in that order.
 from windlass.ports.store.core.leases import Marked
 from windlass.ports.store.core.places import Head, Probe
 from windlass.ports.store.records.snapshot import Snapshot
-from windlass.ports.store.store import Followed, Follower, News, Store
+from windlass.ports.store.store import Followed, Follower, Marking, News, Store
 from windlass.ports.store.transaction import ReadTx, WriteTx
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Follower",
     "Head",
     "Marked",
+    "Marking",
     "News",
     "Probe",
     "ReadTx",

@@ -89,7 +89,12 @@ class Followed(Protocol):
 
     async def be_followed(self, follower: Follower) -> None: ...
 
+
+@runtime_checkable
+class Marking(Protocol):
+    """A store that outlives its processes, and knows what it has committed."""
+
     @property
     def newest_mark(self) -> Mark | None:
-        """Returns the newest event whose commit was answered to this engine."""
+        """Returns the newest event of which it is certain that it was committed, if known."""
         ...

@@ -44,6 +44,7 @@ from windlass.server.http.replies import (
 )
 from windlass.server.http.router import Router
 from windlass.server.http.routes import Route
+from windlass.server.marks import FIELD, HEADER
 from windlass.server.metrics.requests import NO_ROUTE
 from windlass.server.services import Services
 
@@ -130,6 +131,8 @@ class Dispatcher:
             seen.code = STOPPING.code
             reply = _failed(STOPPING)
         reply = note_call(self._services.audit, scope, seen, reply)
+        if seen.caller is not None and (mark := self._services.marks.newest()):
+            reply = reply._replace(headers={**reply.headers, HEADER: mark})
         route = NO_ROUTE if seen.route is None else (seen.route.path, seen.route.method)
         status = reply.status if isinstance(reply, Complete) else 200
         self._requests.note(route, status, clock() - began)
@@ -192,6 +195,9 @@ class Dispatcher:
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
         seen.in_path = in_path
+        said = next((text for name, text in scope["headers"] if name == FIELD), None)
+        if said is not None and caller is not None:
+            await self._services.marks.hear(said)
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""

@@ -87,8 +87,7 @@ SELECT coalesce(max(number), 0) FROM migrations
 INSERT INTO migrations (number, name) VALUES ($1, $2)
 
 -- name: submit_plain
--- One round trip, see functions/.
--- The last event is found again after a failover if its commit is still there.
+-- One round trip, see functions/; the last event shows later whether the commit is still there.
 SELECT moment, ids, CASE WHEN ids IS NOT NULL THEN currval('event_numbers') END
 FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
                   $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
