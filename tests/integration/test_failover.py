@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import asyncpg
@@ -153,6 +154,13 @@ async def examine(server: RunningServer, token: str) -> dict[str, dict[str, str]
     return {check: found[check] for check in ("server", *SERVER_CHECKS) if check in found}
 
 
+async def has_refused(server: RunningServer) -> bool:
+    """Whether `windlass doctor` was told that the store is not available."""
+    counts, _ = server.services.meters.requests.families()
+    asked = {"route": "/api/v1/workers", "method": "GET", "status": "503"}
+    return any(sample.labels == asked for sample in counts.samples)
+
+
 async def log_of(server: RunningServer) -> str:
     return (await server.admin.get("/api/v1/events?follow=false&after=0&kind=loop")).text
 
@@ -176,6 +184,7 @@ def test_a_failover_that_lost_nothing_changes_nothing_but_the_ids(cluster: Clust
             cluster.primary.stop()
             async with asyncio.TaskGroup() as beside:
                 doctor = beside.create_task(examine(one, token))
+                await until("doctor meets no database", partial(has_refused, one), PATIENCE_S)
                 cluster.standby.promote()
                 new = [await submit(two, f"new-{n}") for n in range(5)]
             assert min(new) > max(kept) + 1_000
@@ -189,6 +198,7 @@ def test_a_failover_that_lost_nothing_changes_nothing_but_the_ids(cluster: Clust
             assert "windlass_losses 0.0" in (await two.admin.get("/metrics")).text
             assert (await one.admin.post("/api/v1/verify")).json()["notes"] == []
             found = doctor.result()
+            assert "recovery is in progress" in found["server answers"]["detail"]
             assert {finding["state"] for finding in found.values()} <= {"ok", "note"}
             assert "store" not in found
             unknown = await one.admin.get(f"/api/v1/jobs/{max(kept) + 1}")
