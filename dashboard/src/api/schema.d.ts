@@ -3414,7 +3414,8 @@ export interface components {
          *
          *         `wait_ms` is how long the server may delay the answer, at most a heartbeat.
          *         `received` is the highest lease number the agent has seen. With `prefetch` jobs come
-         *         as assigned and are launched only after `started` was answered.
+         *         as assigned and are launched only after `started` was answered. An agent is `stopping` once it
+         *         takes no more jobs because its process is about to end.
          */
         SyncRequest: {
             incarnation: number;
@@ -3439,6 +3440,8 @@ export interface components {
             metadata: Record<string, never> | null;
             /** @default 0 */
             epoch: number;
+            /** @default false */
+            stopping: boolean;
         };
         /**
          * Started

@@ -221,7 +221,7 @@ class Transactions:
             await session.execute(how)
             now = self.tell_time(await session.fetch_value("now"))
             await work(self._roles(session, now))
-            await session.execute("commit")
+            await session.execute("end_read")
 
     async def _begin(self, how: str) -> tuple[Session, int]:
         """Begins on a connection that works: idle ones may have broken unnoticed."""

@@ -27,7 +27,7 @@ SELECT windlass_now()
 SELECT note_commit(%d, %d, %s); COMMIT
 
 -- name: end_read
--- Nothing was written.
+-- Nothing was written, or it is written again if this is not answered.
 COMMIT
 
 -- name: rollback
