@@ -24,7 +24,7 @@ from tests.support.waiting import until
 from windlass.client.transport import ServerError
 from windlass.domain.access.actions import RIGHTS
 from windlass.domain.access.roles import Role
-from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished
 
@@ -130,8 +130,8 @@ def test_finding_1_a_shut_out_worker_reaches_nothing(action: str | None) -> None
     run(scenario())
 
 
-def test_finding_1_nothing_stops_because_of_what_a_pending_worker_says() -> None:
-    """A worker that has seen a newer epoch than the store stops a fleet, if it was approved."""
+def test_finding_1_nothing_stops_because_of_what_a_worker_says() -> None:
+    """A newer epoch than that of the store counts only if a server has signed it."""
 
     async def scenario() -> None:
         async with running_server() as server:
@@ -140,6 +140,9 @@ def test_finding_1_nothing_stops_because_of_what_a_pending_worker_says() -> None
             for epoch in (1, 2_000, 10**6, 2**62):
                 with pytest.raises(WindlassError):
                     await stranger.sync(epoch=epoch)
+            liar = await server.worker("liar")
+            with pytest.raises(Conflict, match="has seen epoch 2000"):
+                await liar.sync(epoch=2_000)
             await server.submit()
             assert len((await honest.sync(want=1)).jobs) == 1
             with pytest.raises(InvalidInput, match="epoch"):

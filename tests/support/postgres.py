@@ -22,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -37,6 +38,7 @@ SETTINGS = {"max_connections": "200", "timezone": "UTC", "log_timezone": "UTC"}
 FAST_SETTINGS = {"fsync": "off", "full_page_writes": "off"}
 
 STOP_SECONDS = 30
+POLL_SECONDS = 0.02
 
 
 class PostgresMissingError(RuntimeError):
@@ -80,6 +82,37 @@ class PostgresServer:
         name = dsn.rpartition("/")[2]
         self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
+    def standby(self) -> "PostgresServer":
+        """Start a server that follows this one, asynchronously, until it is promoted."""
+        return start_postgres(durable=False, standby_of=self.dsn())
+
+    def stop_following(self) -> None:
+        """Let a standby receive nothing more: what is committed from now on will be lost."""
+        self.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        self.execute("SELECT pg_reload_conf()")
+        self._wait_for("SELECT NOT EXISTS (SELECT FROM pg_stat_wal_receiver)")
+
+    def follow_up(self, primary: "PostgresServer") -> None:
+        """Wait until a standby has replayed all that its primary has committed."""
+        end = primary.ask("SELECT pg_current_wal_lsn()")
+        self._wait_for(f"SELECT pg_last_wal_replay_lsn() >= '{end}'::pg_lsn")
+
+    def promote(self) -> None:
+        """Let a standby take over."""
+        self.execute("SELECT pg_promote()")
+
+    def ask(self, query: str) -> str:
+        """Return the one value that a query answers, as text."""
+        command = [str(self.programs / "psql"), "-X", "-q", "-A", "-t", "-c", query, self.dsn()]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def _wait_for(self, query: str) -> None:
+        give_up_at = time.monotonic() + STOP_SECONDS
+        while self.ask(query) != "t":
+            if time.monotonic() > give_up_at:
+                raise RuntimeError(f"waited {STOP_SECONDS} s in vain: {query}")
+            time.sleep(POLL_SECONDS)
+
     def stop(self) -> None:
         """Stop the server and remove its data. Stopping twice is fine."""
         atexit.unregister(self.stop)
@@ -87,17 +120,19 @@ class PostgresServer:
 
 
 def start_postgres(
-    durable: bool = True, settings: Mapping[str, str] | None = None
+    durable: bool = True, settings: Mapping[str, str] | None = None, standby_of: str = ""
 ) -> PostgresServer:
     """Start a fresh server, which stops by itself when this process ends.
 
     `durable=False` turns fsync off, for tests that ask nothing of the disk. `settings`
-    are further lines for postgresql.conf and win over ours.
+    are further lines for postgresql.conf and win over ours. With `standby_of`, the address of
+    another server, it is a copy of that one and follows it.
     """
     base = _reachable_folder()
     programs = _programs(base)
     chosen = SETTINGS | ({} if durable else FAST_SETTINGS) | dict(settings or {})
     order = {"programs": str(programs), "base": str(base), "user": USER, "settings": chosen}
+    order["standby_of"] = standby_of
     keeper = subprocess.Popen(
         [sys.executable, "-I", str(KEEPER), json.dumps(order)],
         stdin=subprocess.PIPE,

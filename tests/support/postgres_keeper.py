@@ -76,13 +76,18 @@ def unprivileged(folder: Path) -> dict[str, Any]:
 
 
 def make_data(order: dict[str, Any], folder: Path, identity: dict[str, Any]) -> None:
-    command = [f"{order['programs']}/initdb", "-D", str(folder / "data"), "-U", order["user"]]
-    options = ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions"]
+    program, data = ("pg_basebackup" if order["standby_of"] else "initdb"), str(folder / "data")
+    command = [f"{order['programs']}/{program}", "-D", data]
+    if order["standby_of"]:
+        options = ["-d", order["standby_of"], "-R", "-c", "fast", "--no-sync"]
+    else:
+        options = ["-U", order["user"], "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        options.append("--no-instructions")
     done = subprocess.run(
         command + options, cwd=folder, capture_output=True, text=True, check=False, **identity
     )
     if done.returncode:
-        raise RuntimeError(f"initdb: {done.stderr.strip()}")
+        raise RuntimeError(f"{program}: {done.stderr.strip()}")
 
 
 def launch(

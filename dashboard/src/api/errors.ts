@@ -44,7 +44,7 @@ export function isTemporary(problem: unknown): boolean {
 
 /** Returns whether it does not exist, or not any more: what was known of it is history. */
 export function isGone(problem: unknown): boolean {
-  return problem instanceof ApiError && problem.status === 404;
+  return problem instanceof ApiError && (problem.status === 404 || problem.status === 410);
 }
 
 /** Returns what a person can do about an error; nothing where its message says it. */
@@ -62,6 +62,7 @@ const ADVICE: Record<number, string> = {
   401: "Sign in again.",
   403: "Sign in with a token that may, or ask an administrator for one.",
   404: "It may have been deleted, or be in a namespace that your token does not see.",
+  410: "Submit it again.",
   429: "Try again in a moment.",
   503: "Try again in a moment.",
 };

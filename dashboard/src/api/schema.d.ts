@@ -2083,10 +2083,12 @@ export interface components {
         };
         /**
          * Verified
-         * @description The violations found; empty if there are none.
+         * @description The violations found; empty if there are none. `notes` are losses that are known.
          */
         Verified: {
             violations: components["schemas"]["ViolationInfo"][];
+            /** @default [] */
+            notes: string[];
         };
         /**
          * ViolationInfo
@@ -3010,7 +3012,7 @@ export interface components {
          */
         Step: {
             /** @enum {unknown} */
-            action: "add_worker" | "answer" | "approve_worker" | "begin_epoch" | "enable_worker" | "free_slot" | "raise_queue_limit" | "resume_queue" | "send_signal" | "set_metadata" | "start_worker" | "unblock" | "wait";
+            action: "add_worker" | "answer" | "approve_worker" | "enable_worker" | "free_slot" | "raise_queue_limit" | "resume_queue" | "send_signal" | "set_metadata" | "start_worker" | "unblock" | "wait";
             text: string;
             /** @default null */
             worker: string | null;
@@ -3413,7 +3415,8 @@ export interface components {
          *
          *         `wait_ms` is how long the server may delay the answer, at most a heartbeat.
          *         `received` is the highest lease number the agent has seen. With `prefetch` jobs come
-         *         as assigned and are launched only after `started` was answered.
+         *         as assigned and are launched only after `started` was answered. An agent is `stopping` once it
+         *         takes no more jobs because its process is about to end.
          */
         SyncRequest: {
             incarnation: number;
@@ -3438,6 +3441,8 @@ export interface components {
             metadata: Record<string, never> | null;
             /** @default 0 */
             epoch: number;
+            /** @default false */
+            stopping: boolean;
         };
         /**
          * Started

@@ -20,6 +20,7 @@ from yarl import URL
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
+    Lost,
     NotFound,
     Overloaded,
     StoreUnavailable,
@@ -46,6 +47,7 @@ CHECK = "check the address and the port, which `windlass up` and `windlass serve
 TLS_ONLY = "this port speaks https, so use"
 # What proxies answer by themselves; other such answers come from other web servers.
 OF_PROXIES = frozenset({UNAUTHORIZED, 403, 407, 408, 413, 414, 431})
+MARK = "Windlass-Mark"  # a header of answers; sent back, it shows whether commits were lost
 REFUSAL = "this needs a valid token"  # how the answer without one begins
 WARNED_OF = 2**20  # bytes; aiohttp warns about larger bodies that are not files
 
@@ -116,6 +118,7 @@ class Transport:
         self._socket = socket
         self._renew = renew
         self._heard = False  # whether any address has spoken HTTP
+        self._mark: str | None = None  # what a server said that it has committed, see `MARK`
         self._sessions: dict[asyncio.AbstractEventLoop, _OpenSession] = {}
         for one in self._servers:
             if not _is_address(one):
@@ -288,6 +291,7 @@ class Transport:
                     proxy=self._proxies[self.server],
                 ) as response:  # fmt: skip
                     self._heard = True
+                    self._mark = response.headers.get(MARK, self._mark)
                     return Answer(response.status, await response.read(), response.headers)
             except (aiohttp.ClientError, TimeoutError) as error:
                 unreachable = await self._explained(error, session)
@@ -312,7 +316,8 @@ class Transport:
         return URL(f"{self.server}{quote(path, safe=SAFE)}{asked}", encoded=True)
 
     def _headers(self) -> dict[str, str]:
-        return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        return headers if self._mark is None else headers | {MARK: self._mark}
 
     async def _explained(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
         """Returns what a failed call means, after a closer look at an address never heard of."""
@@ -413,6 +418,8 @@ def error_of(response: Answer, server: str = "the address") -> WindlassError:
     after = after if isinstance(after, int) else None
     if code == "invalid_input":
         return read_invalid_input(body)
+    if response.status == 410 and "got" in body:
+        return Lost(str(body.get("field", "object")), body["got"], message)
     if response.status == 404 and "got" in body:
         return NotFound(str(body.get("field", "object")), body["got"], str(body.get("hint", "")))
     if response.status == 429:

@@ -4,9 +4,9 @@ It uses the same `windlass.api` as the server's routes, as an admin: there is no
 whoever can open the store sees every namespace.
 """
 
-from collections.abc import AsyncIterator, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Hashable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -31,12 +31,14 @@ from windlass.domain.access.roles import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import DEFAULT_NAMESPACE
+from windlass.domain.values.errors import NotFound
 from windlass.embedded.fleet import EmbeddedFleet, OpenEngine
 from windlass.embedded.node import Node
 from windlass.embedded.planning import EmbeddedPlanning
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import follow_growing, settle
+from windlass.engine.fleet.losses import explain_missing
 from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
@@ -65,6 +67,8 @@ from windlass.wire.workflows import (
     WorkflowList,
 )
 from windlass.wiring.backend import Backend
+
+T = TypeVar("T")
 
 LISTS = ("state", "label", "failure")
 QUESTIONS = 100  # that are read at once
@@ -114,13 +118,13 @@ class EngineService:
             return await (await self._api()).jobs.submit(request, self._who)
 
     async def job(self, job: int) -> Job:
-        return await (await self._api()).queries.job(job, self._who)
+        return await self._found((await self._api()).queries.job(job, self._who))
 
     async def wait(self, job: int, seconds: float) -> Job:
-        return await (await self._api()).jobs.wait(job, seconds, self._who)
+        return await self._found((await self._api()).jobs.wait(job, seconds, self._who))
 
     async def wait_some(self, request: WaitRequest) -> WaitReply:
-        return await (await self._api()).jobs.wait_some(request, self._who)
+        return await self._found((await self._api()).jobs.wait_some(request, self._who))
 
     async def jobs(self, query: Mapping[str, Any]) -> JobList:
         wanted = {name: value for name, value in query.items() if value is not None}
@@ -137,7 +141,7 @@ class EngineService:
         return await (await self._api()).jobs.cancel(request, self._who)
 
     async def cancel_one(self, job: int, reason: str) -> CanceledJob:
-        return await (await self._api()).jobs.cancel_one(job, reason, self._who)
+        return await self._found((await self._api()).jobs.cancel_one(job, reason, self._who))
 
     async def delete(self, request: DeleteRequest) -> DeleteReply:
         return await (await self._api()).jobs.delete(request, self._who)
@@ -149,7 +153,7 @@ class EngineService:
         return await (await self._api()).jobs.edit_many(request, self._who)
 
     async def explain(self, job: int) -> Explanation:
-        return await (await self._api()).engine.explain.job(job)
+        return await self._found((await self._api()).engine.explain.job(job))
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
         engine = (await self._api()).engine
@@ -158,7 +162,7 @@ class EngineService:
         return await engine.explain.worker(number)
 
     async def time_spent(self, job: int) -> TimeSpent:
-        return await (await self._api()).engine.explain.time_spent(job)
+        return await self._found((await self._api()).engine.explain.time_spent(job))
 
     async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
         wanted = {name: query.get(name) for name in WORKFLOW_FILTERS}
@@ -170,10 +174,10 @@ class EngineService:
         return await (await self._api()).workflows.workflows(asked, after, limit)
 
     async def workflow(self, workflow: int) -> Workflow:
-        return await (await self._api()).workflows.workflow(workflow, self._who)
+        return await self._found((await self._api()).workflows.workflow(workflow, self._who))
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        return await (await self._api()).workflows.wait(workflow, seconds, self._who)
+        return await self._found((await self._api()).workflows.wait(workflow, seconds, self._who))
 
     async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
         return await (await self._api()).workflows.cancel(workflow, reason, self._who)
@@ -238,6 +242,13 @@ class EngineService:
 
     async def close(self) -> None:
         await self._node.close()
+
+    async def _found(self, answer: Awaitable[T]) -> T:
+        """Returns an answer about something, or raises `Lost` if the store has lost it."""
+        try:
+            return await answer
+        except NotFound as error:
+            raise await explain_missing((await self._api()).engine.store, error) from None
 
     async def _api(self) -> Api:
         backend = self._node.backend

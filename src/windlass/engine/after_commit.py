@@ -26,7 +26,7 @@ from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
-from windlass.ports.store import News, Store
+from windlass.ports.store import News, ReadTx, Store
 
 
 @dataclass(kw_only=True, eq=False)
@@ -129,6 +129,16 @@ class AfterCommit:
         self.bounds.reset()
         await self.store.read(self.catalog.refresh)
         self.waiting_syncs.wake_all()
+
+    async def reread(self, tx: ReadTx) -> None:
+        """Forgets a database in whose place another one goes on, and reads that."""
+        self.failed()
+        self.catalog.clear(numbers_return=True)
+        await self.catalog.refresh(tx)
+        self.end_waiters.wake_all()
+        self.waiting_syncs.wake_all()
+        if self.store.shared:
+            self.background.start(self.store.announce(News(catalog=True)))
 
     async def wake_for_ready_jobs(self) -> None:
         """Wakes syncs for jobs that are ready: the poll behind the notifications."""

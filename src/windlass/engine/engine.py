@@ -27,6 +27,7 @@ from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.commands.workers import Workers
 from windlass.engine.commands.workflows import Workflows
 from windlass.engine.due_jobs import DueJobs, now_of
+from windlass.engine.fleet.losses import TimelineFollower
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.jobs.unique_keys import Duplicate
@@ -42,7 +43,7 @@ from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.cascades import advance
 from windlass.ports.clock import Chance
-from windlass.ports.store import Store, WriteTx
+from windlass.ports.store import Followed, Store, WriteTx
 from windlass.ports.store.fast_path import fast_path_of
 from windlass.ports.tasks import TaskKind
 from windlass.wire.sync import SyncReply, SyncRequest
@@ -89,6 +90,7 @@ class Engine:
         hot = fast_path_of(store) if fast_path else None
         path = None if hot is None else FastPath(hot, config, self.catalog, self._bounds)
         self._after_commit = self._listen(path)
+        self._follower = TimelineFollower(self._begin, self._after_commit.reread)
         self._add_commands(Validator(config, tasks), path)
 
     def _listen(self, path: FastPath | None) -> AfterCommit:
@@ -148,10 +150,19 @@ class Engine:
 
     async def start(self) -> None:
         """Fills the caches and subscribes to the news of other engines."""
+        if isinstance(self.store, Followed):
+            await self.store.be_followed(self._follower)
+        else:
+            self._follower.since = await self.now()
         await self.store.read(self.catalog.refresh)
         self._unsubscribe = self.store.subscribe(self._after_commit.on_news)
         await self.due_jobs.set_next_alarm()
         self.cascades.start()
+
+    @property
+    def known_since(self) -> int:
+        """Returns since when this engine has watched the database; 0 before `start`."""
+        return self._follower.since
 
     @property
     def is_stopping(self) -> bool:

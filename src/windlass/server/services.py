@@ -26,6 +26,7 @@ from windlass.ports.clock import Clock
 from windlass.server.audit.log import AuditLog
 from windlass.server.feed import Feed
 from windlass.server.live.hub import LiveHub
+from windlass.server.marks import Marks
 from windlass.server.metrics import Meters
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
@@ -62,6 +63,7 @@ class Services(NamedTuple):
     audit: AuditLog
     fleet: FleetServices
     sign_ins: SignInRate
+    marks: Marks
     code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
     tracing: Tracing | None = None  # None: no spans are exported
 

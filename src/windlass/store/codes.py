@@ -23,6 +23,7 @@ from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
+from windlass.domain.rows.gaps import BEGIN_MS, MARGIN, PER_MS, SHAPE_MARGIN
 from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
 from windlass.domain.rows.series import SeriesKind
@@ -72,6 +73,10 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
     yield "transitions.packed", ", ".join(map(str, packed))
     yield "attempt.per_epoch", PER_EPOCH
+    yield "gap.begin_ms", BEGIN_MS
+    yield "gap.per_ms", PER_MS
+    yield "gap.margin", MARGIN
+    yield "gap.shape_margin", SHAPE_MARGIN
     yield "failure.none", 0
     for failure in FailureClass:
         yield f"failure.{failure.name.lower()}", failure.code

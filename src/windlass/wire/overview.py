@@ -1,8 +1,10 @@
 """Messages about the whole: figures over time, and what needs attention, version 1."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
+
+LOST_COMMITS: Final = "lost_commits"  # a kind of `AttentionItem`
 
 
 class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):

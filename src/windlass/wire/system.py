@@ -17,9 +17,10 @@ class ViolationInfo(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True):
-    """The violations found; empty if there are none."""
+    """The violations found; empty if there are none. `notes` are losses that are known."""
 
     violations: list[ViolationInfo]
+    notes: list[str] = []
 
 
 class NamespaceList(msgspec.Struct, frozen=True):

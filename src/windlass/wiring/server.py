@@ -34,6 +34,7 @@ from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
 from windlass.server.live.hub import LiveHub
+from windlass.server.marks import make_marks
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
 from windlass.server.readiness import Readiness
@@ -106,6 +107,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 audit=audit,
                 fleet=fleet_services(engine, queries, clock, _fuzzing(options, clock)),
                 sign_ins=sign_ins,
+                marks=await make_marks(engine, RealSecrets()),
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
                 tracing=tracing,
             )

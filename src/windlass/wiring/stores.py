@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from windlass.api.verification import check
 from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.clock import RealChance, RealClock, RealSecrets
@@ -13,14 +14,14 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.extras import needs
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.epochs import Restored, begin_epoch
-from windlass.engine.verify import verify
+from windlass.engine.fleet.epochs import Restored
+from windlass.engine.fleet.losses import restored
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.opening import open_held
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wire.system import Verified, ViolationInfo
+from windlass.wire.system import Verified
 
 if TYPE_CHECKING:
     from windlass.store.postgres.store import PostgresStore
@@ -106,7 +107,7 @@ async def begin_epoch_of(url: str, config: Config, own_settings: bool) -> Restor
     engine = Engine(store, config, RealChance())
     try:
         await engine.start()
-        begun = await engine.run(lambda work: begin_epoch(work, "db restored", own_settings))
+        begun = await engine.run(lambda work: restored(work, "db restored", own_settings))
         await _accept(store)
         return begun
     finally:
@@ -131,10 +132,9 @@ async def verify_store(url: str, config: Config) -> Verified:
     try:
         if isinstance(store, SqliteStore):
             store.check_file()
-        found = await verify(store, config)
+        return await check(store, config)
     finally:
         await store.close()
-    return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
 
 
 def open_blobs(url: str) -> Blobs:

@@ -1,5 +1,7 @@
 """A backup is restored: nothing from the time after it was made is taken for current."""
 
+from functools import partial
+
 import pytest
 
 from tests.engine.support.agent import Agent
@@ -8,8 +10,10 @@ from tests.engine.support.rig import MINUTE, Rig
 from windlass.api.queries import Queries
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.job.retry_forms import Backoff
-from windlass.domain.values.errors import Conflict
+from windlass.domain.rows.gaps import Mark
+from windlass.domain.values.errors import Conflict, Lost, NotFound
 from windlass.engine.fleet.epochs import begin_epoch
+from windlass.engine.fleet.losses import check_marks, explain_missing
 from windlass.engine.verify.check import verify
 
 FIRST = 1_000_001
@@ -71,18 +75,54 @@ async def test_a_job_that_the_backup_shows_running_is_tried_again(rig: Rig) -> N
     await run_it(rig, await rig.agent(), FIRST + 1)
 
 
-async def test_a_worker_that_knows_a_newer_epoch_stops_an_old_store(rig: Rig) -> None:
+async def test_a_worker_that_says_it_knows_a_newer_epoch_is_refused_alone(rig: Rig) -> None:
     knowing, other = await rig.agent("knowing"), await rig.agent("other")
     await rig.submit()
     with pytest.raises(Conflict, match="windlass db restored") as refused:
         await knowing.sync(want=1, epoch=3)
     assert refused.value.code == "old_epoch"
-    assert not (await other.sync(want=1)).jobs
-    await restore(rig)
+    assert len((await other.sync(want=1)).jobs) == 1
+
+
+async def test_a_mark_of_a_newer_epoch_begins_one_that_nobody_has_seen(rig: Rig) -> None:
+    agent = await rig.agent()
+    await rig.submit()
+    newest = await rig.engine.store.read(lambda tx: tx.log.read(0, 1))
+    mark = Mark(newest[0].seq, newest[0].at, epoch=3)
+    assert await rig.engine.run(lambda work: check_marks(work, [mark]))
+    await rig.engine.refresh()
+    with pytest.raises(Conflict):
+        await agent.sync()
     await pass_time(rig, 3 * MINUTE)
-    again = await rig.agent("knowing")
-    (job,) = (await again.sync(want=1, epoch=3)).jobs
+    again = await rig.agent("again")
+    (job,) = (await again.sync(want=1)).jobs
     assert job.attempt == 4 * FIRST - 3
+    assert not await rig.engine.run(lambda work: check_marks(work, [mark]))
+
+
+async def test_a_mark_that_the_store_does_not_have_begins_one_epoch(rig: Rig) -> None:
+    """However many marks show the same loss, and whoever of several engines hears them."""
+    number = await rig.submit()
+    event = await rig.engine.store.read(lambda tx: tx.log.newest())
+    marks = [Mark(event + 7, 1), Mark(event + 9, 2)]
+    assert await rig.engine.run(lambda work: check_marks(work, marks[1:]))
+    assert not await rig.engine.run(lambda work: check_marks(work, marks))
+    await rig.engine.refresh()
+    assert rig.engine.catalog.epoch == 1
+    assert await rig.submit(args=2) > number + 50_000
+    lost = await explain_missing(rig.store, NotFound("job", number + 1))
+    assert "job 2 was lost: the restore at" in lost.message
+    assert isinstance(lost, Lost)
+    assert not isinstance(await explain_missing(rig.store, NotFound("worker", 2)), Lost)
+
+
+async def test_marks_of_events_that_are_there_or_older_than_the_log_prove_nothing(rig: Rig) -> None:
+    await rig.submit()
+    (first,) = await rig.engine.store.read(lambda tx: tx.log.read(0, 1))
+    for mark in (Mark(first.seq, first.at), Mark(first.seq - 1, 5)):
+        assert not await rig.engine.run(partial(check_marks, marks=[mark]))
+    await rig.engine.refresh()
+    assert rig.engine.catalog.epoch == 0
 
 
 async def test_attempts_go_on_counting_for_people(rig: Rig) -> None:
@@ -127,13 +167,3 @@ async def test_explain_and_time_name_the_grace_after_a_restore(rig: Rig) -> None
     spent = {p.cause: p.seconds for p in (await rig.engine.explain.time_spent(job)).parts}
     grace = rig.engine.config.heartbeat_timeout_ms + rig.engine.config.term_grace_ms
     assert spent["restored"] == grace / 1000
-
-
-async def test_explain_names_a_store_that_is_an_old_backup(memory_rig: Rig) -> None:
-    agent = await memory_rig.agent()
-    job = await memory_rig.submit()
-    with pytest.raises(Conflict):
-        await agent.sync(want=1, epoch=3)
-    found = await memory_rig.engine.explain.job(job)
-    assert found.smallest_change is not None
-    assert found.smallest_change.steps[0].command == "windlass db restored"

@@ -39,6 +39,7 @@ from tests.store.conformance.rows import (
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
 from windlass.domain.rows.series import SeriesRow
@@ -116,6 +117,7 @@ FILL: list[Step] = [
     lambda tx: tx.pools.add_workers([pool_worker(1, "t1"), pool_worker(1, "t2", state=6)]),
     lambda tx: tx.pools.charge([cost("p")]),
     lambda tx: tx.inbox.put([inbox_row(7, 9), inbox_row(10, namespaces=("team", "ä"))]),
+    lambda tx: tx.catalog.put_gap(Gap(900, 1, 8, 2, 3, 1, 2)),
     lambda tx: tx.inbox.add_aliases([JobAlias(7, 1, 5), JobAlias(9, 2, 6)]),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(1), event(2)]),
@@ -214,6 +216,11 @@ CHANGE: list[Step] = [
     lambda tx: tx.inbox.trim_aliases(6, 10),
     lambda tx: tx.log.bump({"retries": 1}),
     lambda tx: tx.log.append([event(3)]),
+    lambda tx: tx.catalog.follow_timeline(),
+    lambda tx: tx.catalog.jump_ids(tx.now),
+    lambda tx: tx.catalog.put_gap(Gap(900, 1, 8, 2, 3, 1, 2, lost=1)),
+    lambda tx: tx.log.jump(event(4, seq=10**9)),
+    lambda tx: tx.log.append([event(5)]),
 ]
 
 # What neither the steps above nor the random moves call. Answers are the same on every store.
@@ -223,6 +230,8 @@ ASK: list[Step] = [
     lambda tx: tx.audit.recent(2, 1),
     lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
     lambda tx: tx.inbox.waiting(0, 10),
+    lambda tx: tx.catalog.gaps(),
+    lambda tx: tx.log.times([1, 10**6]),
     lambda tx: tx.inbox.alias(7),
     lambda tx: tx.inbox.alias(8),
     lambda tx: tx.files.artifacts([1]),

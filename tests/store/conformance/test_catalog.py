@@ -1,6 +1,8 @@
 """`CatalogWrite`: what engines cache: shapes, queues, settings."""
 
 from tests.store.conformance.driver import Driver
+from tests.store.conformance.rows import event
+from windlass.domain.rows.gaps import MARGIN, SHAPE_MARGIN, Gap, first_after
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.ports.store import WriteTx
 
@@ -67,3 +69,37 @@ def test_a_position_moves_on_only_from_where_it_is(store: Driver) -> None:
 
     assert [advance(3, 5), advance(3, 9), advance(5, 7)] == [True, False, True]
     assert store.transact(lambda tx: tx.catalog.meta())["read_seq"] == 7
+
+
+def test_ids_jump_to_where_nobody_has_been(store: Driver) -> None:
+    """Those of every kind, also of what had none yet; events do with the next one."""
+    store.transact(lambda tx: tx.jobs.allocate(3))
+
+    async def jump(tx: WriteTx) -> Gap:
+        gap = await tx.catalog.jump_ids(tx.now)
+        await tx.catalog.put_gap(gap)
+        await tx.log.jump(event(7)._replace(seq=gap.first))
+        await tx.log.append([event(8)])
+        return gap
+
+    gap = store.transact(jump)
+    assert gap.first == first_after(3, gap.at)
+    assert (gap.last_job, gap.last_workflow, gap.last_event, gap.lost) == (0, 0, 0, 0)
+    assert list(store.transact(lambda tx: tx.jobs.allocate(2))) == [gap.first + 1, gap.first + 2]
+    assert list(store.transact(lambda tx: tx.workflows.allocate(1))) == [gap.first + 1]
+    shapes = store.transact(lambda tx: tx.catalog.intern_shapes({"aa": b"{}"}))
+    assert shapes == {"aa": SHAPE_MARGIN + 1}
+    events = store.transact(lambda tx: tx.log.read(0, 10))
+    assert [one.seq for one in events] == [gap.first, gap.first + 1]
+    assert store.transact(lambda tx: tx.catalog.gaps()) == [gap]
+    again = store.transact(jump)
+    assert again.first >= gap.first + MARGIN
+    assert again.last_event == gap.first + 1
+    store.transact(lambda tx: tx.catalog.put_gap(again._replace(lost=1)))
+    assert store.snapshot().gaps == (gap, again._replace(lost=1))
+
+
+def test_times_of_events_that_are_there_and_of_the_oldest(store: Driver) -> None:
+    store.transact(lambda tx: tx.log.append([event(1), event(2), event(3)]))
+    assert set(store.transact(lambda tx: tx.log.times([2, 9]))) == {1, 2}
+    assert set(store.transact(lambda tx: tx.log.times([]))) == {1}

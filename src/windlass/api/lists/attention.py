@@ -14,19 +14,22 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.watchdog import may_be_stuck
 from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.schedules.schedules import ReactionState
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
+from windlass.engine.fleet.losses import describe, known_losses
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
-from windlass.wire.overview import AttentionItem, AttentionList, Help, Look
+from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 
 LOOKED: Final = 500  # rows of each kind
 MOST_WAITING: Final = 10_000  # ready jobs that are counted
 RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
+LOSS_TOLD_MS: Final = 7 * 86_400_000
 SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
 MOST_BLOCKED: Final = 100  # jobs of one workflow that are looked at
 SEVERITIES: Final = ("error", "warning", "info")
@@ -59,6 +62,7 @@ class Attention:
                 *await self._questions(tx, shown),
             ]
             if may(who, Action.READ_FLEET, FLEET):
+                found += _lost(await known_losses(tx), tx.now)
                 found += _unwell(await tx.workers.all())
             return found
 
@@ -226,6 +230,22 @@ class Attention:
         catalog = self._engine.catalog
         await catalog.know(tx, {record.facts.shape for record in found})
         return [r for r in found if shown(catalog.shapes[r.facts.shape].namespace)]
+
+
+def _lost(gaps: Iterable[Gap], now: int) -> list[AttentionItem]:
+    """Tells of the newest failover or restore that lost commits, for a week."""
+    return [
+        AttentionItem(
+            kind=LOST_COMMITS,
+            severity="error",
+            title="Commits that had been answered were lost",
+            reason=f"{describe(gap)}. Submit lost jobs again.",
+            count=1,
+            link="events",
+        )
+        for gap in gaps
+        if gap.at > now - LOSS_TOLD_MS
+    ][:1]
 
 
 async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:

@@ -15,7 +15,7 @@ Cause = Literal[
 ]  # fmt: skip
 Action = Literal[
     "resume_queue", "raise_queue_limit", "unblock", "wait", "free_slot", "enable_worker",
-    "approve_worker", "start_worker", "set_metadata", "add_worker", "begin_epoch",
+    "approve_worker", "start_worker", "set_metadata", "add_worker",
     "send_signal", "answer",
 ]  # fmt: skip
 

@@ -29,7 +29,7 @@ TEXTS: Final[Mapping[Cause, str]] = {
     "operator": "waiting for an operator",
     "not_before": "before its start time",
     "backoff": "backing off after a failure",
-    "restored": "a backup was restored: workers had to end their old jobs first",
+    "restored": "a restore or a failover lost commits: workers had to end their old jobs first",
     "paused": "its queue was paused",
     "limits": "its concurrency key or queue was at its limit",
     "no_worker": "no worker could run it",

@@ -139,6 +139,19 @@ class NotFound(WindlassError):
         return {**told, "hint": self.hint} if self.hint else told
 
 
+class Lost(NotFound):
+    """A job or workflow whose id was answered, and that the database has lost since."""
+
+    def __init__(self, kind: str, id: object, message: str) -> None:  # noqa: A002 - as shown
+        super().__init__(kind, id)
+        self.code = f"{kind}_lost"
+        self.args = kind, id, message
+
+    @property
+    def message(self) -> str:
+        return str(self.args[2])
+
+
 class InvalidTransition(WindlassError):
     """A change of state that is not in the table of transitions."""
 

@@ -96,7 +96,6 @@ class Forecaster:
         """Returns False also for jobs that wait for an operator or for somebody's answer."""
         return not (
             view.lease is not None
-            or self._catalog.behind
             or self._catalog.paused(view.facts.shape)
             or (view.not_before is not None and view.not_before >= FOREVER)
         )

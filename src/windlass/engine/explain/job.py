@@ -152,7 +152,7 @@ class Explainer:
             await self._blocked(view),
             await self._waits_inside(view),
             self._not_yet(view),
-            await after_restore(self._tx, self._catalog),
+            await after_restore(self._tx),
             _paused(queue),
             await limited(self._tx, view, shape, queue),
         ]

@@ -66,7 +66,7 @@ async def explain_worker(
         status=shown_status(view.worker, view.leases),
         slots=view.worker.slots,
         held=view.leases,
-        summary=await _summary(tx, catalog, view, ordered, hidden),
+        summary=await _summary(tx, view, ordered, hidden),
         work=tuple(work),
     )
 
@@ -134,9 +134,7 @@ async def _entry(tx: ReadTx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     )  # fmt: skip
 
 
-async def _summary(
-    tx: ReadTx, catalog: Catalog, view: WorkerView, kinds: list[_JobGroup], hidden: int
-) -> str:
+async def _summary(tx: ReadTx, view: WorkerView, kinds: list[_JobGroup], hidden: int) -> str:
     worker = view.worker
     suspects = await suspects_on(tx, [worker.id])
     company = suspects.get(worker.id, NOBODY)._replace(held=view.leases)
@@ -149,7 +147,7 @@ async def _summary(
         first = standing[0]
         return first.text if first.kind == "status" else f"takes no further job: {first.text}"
     free = f"{worker.slots - view.leases} of {counted(worker.slots, 'slot')} free"
-    for held in (await after_restore(tx, catalog)).waiting:
+    for held in (await after_restore(tx)).waiting:
         return f"{free}: it gets no job before {held.text}"
     if any(not kind.obstacles for kind in kinds):
         return f"{free}: there are jobs for it, which it gets when it asks"

@@ -38,13 +38,20 @@ async def note_settings(work: Work) -> None:
         await work.tx.catalog.set_meta(HOLD_MS, _hold_ms(work.config))
 
 
-async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) -> Restored:
+async def begin_epoch(
+    work: Work,
+    actor: str | None,
+    own_settings: bool = True,
+    why: str = "a backup was restored",
+    above: int = 0,
+) -> Restored:
     """Raises the epoch. By the returned time, workers have ended the jobs of the old one.
 
-    Without `own_settings`, the time follows those of the server that started last.
+    Without `own_settings`, the time follows those of the server that started last. The
+    new epoch is `above` another one that is known.
     """
     meta = await work.tx.catalog.meta()
-    epoch = max(meta.get(EPOCH, 0), work.catalog.seen_epoch) + 1
+    epoch = max(meta.get(EPOCH, 0), above) + 1
     own = _hold_ms(work.config)
     hold_until = work.now + (own if own_settings else meta.get(HOLD_MS, own))
     await work.tx.catalog.set_meta(EPOCH, epoch)
@@ -53,7 +60,7 @@ async def begin_epoch(work: Work, actor: str | None, own_settings: bool = True) 
         await work.tx.catalog.set_meta(BACKUP, 0)
     work.effects.catalog = True
     work.say(
-        EventKind.LOOP, f"Epoch {epoch} began: a backup was restored", actor=actor,
+        EventKind.LOOP, f"Epoch {epoch} began: {why}", actor=actor,
         data={"epoch": epoch, "hold_until": hold_until},
     )  # fmt: skip
     return Restored(epoch, hold_until)
@@ -69,16 +76,16 @@ def first_incarnation(work: Work) -> int:
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """Returns the error for a worker that knows a newer epoch; stops assigning jobs.
+    """Returns the error for a worker that says it knows a newer epoch.
 
-    A worker that waits for approval can be anybody, so nothing stops because of what it says.
+    Nothing else follows from what a worker says: a mark that a server signed proves it (`Marks`).
     """
     catalog = work.catalog
     message = (
         f"worker {worker.name} has seen epoch {seen}, the store is at {catalog.epoch}: it was "
         "restored from an old backup. Stop its servers, run windlass db restored, start them again"
     )
-    if seen > catalog.seen_epoch and worker.status != WorkerStatus.PENDING_APPROVAL:
-        catalog.seen_epoch = seen
+    if seen > catalog.claimed_epoch and worker.status != WorkerStatus.PENDING_APPROVAL:
+        catalog.claimed_epoch = seen
         work.say(EventKind.LOOP, message, worker=worker.id)
     return Conflict("old_epoch", message, RETRY_MS)

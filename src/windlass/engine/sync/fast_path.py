@@ -173,7 +173,7 @@ class FastPath:
         catalog = self._catalog
         before = catalog.epoch * PER_EPOCH
         current = request.epoch <= catalog.epoch and request.incarnation > before
-        return current and not catalog.behind and not catalog.hold_until
+        return current and not catalog.hold_until
 
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
         """Remembers what workers hold, and forgets those whose jobs ended in another way."""

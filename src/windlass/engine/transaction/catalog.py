@@ -99,7 +99,7 @@ class Catalog:
         self.shares = Shares()
         self._gated: dict[int, bool] = {}
         self.epoch = 0
-        self.seen_epoch = 0  # the newest epoch that a worker has reported
+        self.claimed_epoch = 0  # the newest that a worker has reported
         self.hold_until = 0  # after a restore, no job is assigned before this time
         self.ids: dict[str, int] = {}
         self._newest = 0
@@ -156,11 +156,6 @@ class Catalog:
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0
             await self.refresh(tx)
-
-    @property
-    def behind(self) -> bool:
-        """Returns True if a worker has seen a newer epoch: the store was restored from a backup."""
-        return self.seen_epoch > self.epoch
 
     def weight(self, queue: str) -> int:
         """Returns the queue's weight as set by an operator, else the default."""

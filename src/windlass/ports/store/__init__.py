@@ -14,7 +14,19 @@ engine calls them in that order.
 from windlass.ports.store.core.leases import Marked
 from windlass.ports.store.core.places import Head, Probe
 from windlass.ports.store.records.snapshot import Snapshot
-from windlass.ports.store.store import News, Store
+from windlass.ports.store.store import Followed, Follower, Marking, News, Store
 from windlass.ports.store.transaction import ReadTx, WriteTx
 
-__all__ = ["Head", "Marked", "News", "Probe", "ReadTx", "Snapshot", "Store", "WriteTx"]
+__all__ = [
+    "Followed",
+    "Follower",
+    "Head",
+    "Marked",
+    "Marking",
+    "News",
+    "Probe",
+    "ReadTx",
+    "Snapshot",
+    "Store",
+    "WriteTx",
+]

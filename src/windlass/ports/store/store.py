@@ -1,8 +1,9 @@
 """A store, and what engines on one store tell each other."""
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from windlass.domain.rows.gaps import Mark
 from windlass.ports.store.records.snapshot import Snapshot
 from windlass.ports.store.transaction import ReadTx, WriteTx
 
@@ -68,3 +69,32 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Follower(Protocol):
+    """An engine that sees a database first when it was started again, or another took its place."""
+
+    async def follow(self, tx: WriteTx, marks: Sequence[Mark]) -> None:
+        """Writes what follows from it. `marks` are commits that were answered to this engine."""
+        ...
+
+    async def followed(self, tx: ReadTx) -> None:
+        """Drops what was remembered of the database before, and reads it again."""
+        ...
+
+
+@runtime_checkable
+class Followed(Protocol):
+    """A store on a database that may go on without its last commits."""
+
+    async def be_followed(self, follower: Follower) -> None: ...
+
+
+@runtime_checkable
+class Marking(Protocol):
+    """A store that outlives its processes, and knows what it has committed."""
+
+    @property
+    def newest_mark(self) -> Mark | None:
+        """Returns the newest event of which it is certain that it was committed, if known."""
+        ...

@@ -12,7 +12,8 @@ from windlass.api.errors import Unauthorized
 from windlass.api.rights import authorize
 from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity, Role
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import NotFound, WindlassError
+from windlass.engine.fleet.losses import explain_missing
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
@@ -43,6 +44,7 @@ from windlass.server.http.replies import (
 )
 from windlass.server.http.router import Router
 from windlass.server.http.routes import Route
+from windlass.server.marks import FIELD, HEADER
 from windlass.server.metrics.requests import NO_ROUTE
 from windlass.server.services import Services
 
@@ -129,6 +131,8 @@ class Dispatcher:
             seen.code = STOPPING.code
             reply = _failed(STOPPING)
         reply = note_call(self._services.audit, scope, seen, reply)
+        if seen.caller is not None and (mark := self._services.marks.newest()):
+            reply = reply._replace(headers={**reply.headers, HEADER: mark})
         route = NO_ROUTE if seen.route is None else (seen.route.path, seen.route.method)
         status = reply.status if isinstance(reply, Complete) else 200
         self._requests.note(route, status, clock() - began)
@@ -191,12 +195,19 @@ class Dispatcher:
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
         seen.in_path = in_path
+        said = next((text for name, text in scope["headers"] if name == FIELD), None)
+        if said is not None and caller is not None:
+            await self._services.marks.hear(said)
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
         seen.arguments = arguments = binder.bind(scope["query_string"], body)
         began = clock()
-        reply = _reply(await route.handler(call, **in_path, **arguments), route)
+        try:
+            value = await route.handler(call, **in_path, **arguments)
+        except NotFound as error:
+            raise await explain_missing(self._services.engine.store, error) from None
+        reply = _reply(value, route)
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply

@@ -102,6 +102,7 @@ CATALOGUE: Final = (
          "How long the first job in line has waited, of those not tried before.", "queue"),
         ("jobs", "Open jobs by state; all but queued ones are counted up to 20,000 in each place.",
          "queue state"),
+        ("losses", "Failovers and restores that lost commits that had been answered.", ""),
         ("leases", "Jobs that workers hold, counted up to 20,000.", ""),
         ("workers", "Workers by status.", "status"),
         ("worker_slots", "Jobs that workers can run at once, by their status.", "status"),

@@ -11,6 +11,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.views import Census
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.losses import known_losses
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
 from windlass.server.metrics.catalogue import MOST_POOLS, OTHER
@@ -30,13 +31,14 @@ class StoreState(NamedTuple):
     census: Census
     waited_ms: Mapping[str, int]  # by queue: how long the first job in line has waited
     queue_of: Mapping[int, str]  # by shape
+    losses: int  # failovers and restores that lost commits
     pools: Sequence[PoolView]
 
 
 async def read_state(engine: Engine, pools: Pools) -> StoreState:
     """Looks at the store."""
 
-    async def read(tx: ReadTx) -> tuple[int, Census, dict[str, int], dict[int, str]]:
+    async def read(tx: ReadTx) -> tuple[int, Census, dict[str, int], dict[int, str], int]:
         census = await tx.views.census(MOST_COUNTED)
         heads = (await tx.places.heads())[:MOST_LINES]
         shapes = {shape for shape, *_ in census.jobs} | {head.shape for head in heads}
@@ -50,10 +52,10 @@ async def read_state(engine: Engine, pools: Pools) -> StoreState:
                 continue
             queue = queue_of[head.shape]
             waited[queue] = max(waited.get(queue, 0), tx.now - known.age_from)
-        return await tx.log.newest(), census, waited, queue_of
+        losses = len(await known_losses(tx))
+        return await tx.log.newest(), census, waited, queue_of, losses
 
-    newest, census, waited, queue_of = await engine.store.read(read)
-    return StoreState(newest, census, waited, queue_of, await pools.all())
+    return StoreState(*await engine.store.read(read), await pools.all())
 
 
 def families(
@@ -68,6 +70,7 @@ def families(
     yield gauge("windlass_jobs", by_state)
     held = sum(count for (_, name), count in by_state.items() if name in _HELD)
     yield gauge("windlass_leases", {(): held})
+    yield gauge("windlass_losses", {(): state.losses})
     workers = dict.fromkeys(WorkerStatus, (0, 0))
     workers |= {WorkerStatus(code): (count, slots) for code, count, slots in state.census.workers}
     yield gauge("windlass_workers", {(_name(s),): count for s, (count, _) in workers.items()})

@@ -2,11 +2,11 @@
 
 from prometheus_client.metrics_core import Metric as Family
 
+from windlass.api.verification import check
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import sees
 from windlass.domain.rows.files import NameRow
 from windlass.domain.values.times import format_moment
-from windlass.engine.verify import verify as verify_store
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import TEXT, Reply
@@ -15,7 +15,7 @@ from windlass.server.metrics.fuzzing import fuzzing_families
 from windlass.server.metrics.series import gauge
 from windlass.server.metrics.store_state import families, read_state
 from windlass.wire.files import NameInfo, NameList, NameRequest
-from windlass.wire.system import Health, NamespaceList, Verified, ViolationInfo
+from windlass.wire.system import Health, NamespaceList, Verified
 
 routes = Routes("", "system")
 
@@ -64,8 +64,7 @@ async def metrics(call: Call) -> bytes:
 @routes.post("/api/v1/verify", needs=Action.VERIFY)
 async def verify(call: Call) -> Verified:
     """Replays the event log, compares it with the state and checks the invariants."""
-    found = await verify_store(call.services.engine.store, call.services.engine.config)
-    return Verified([ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found])
+    return await check(call.services.engine.store, call.services.engine.config)
 
 
 @routes.get("/api/v1/namespaces", needs=Action.READ_JOBS)

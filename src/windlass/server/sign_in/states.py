@@ -67,19 +67,16 @@ def unpack(state: str) -> tuple[bytes, bytes]:
     return signed[:BODY_BYTES], signed[BODY_BYTES:]
 
 
-async def shared_key(work: Work, secrets: Secrets) -> bytes:
-    """Returns the key of this store; makes it once."""
+async def shared_key(work: Work, secrets: Secrets, names: tuple[str, str] = KEY_PARTS) -> bytes:
+    """Returns a key of this store; makes it once."""
     known = await work.tx.catalog.meta()
-    parts = [known.get(name) for name in KEY_PARTS]
-    if None in parts:
+    if not all(known.get(name) for name in names):
         fresh = hashlib.sha256(secrets.secret().encode()).digest()
-        parts = [
-            int.from_bytes(fresh[place * PART_BYTES :][:PART_BYTES], "big")
-            for place in range(len(KEY_PARTS))
-        ]
-        for name, part in zip(KEY_PARTS, parts, strict=True):
-            await work.tx.catalog.set_meta(name, part or 0)
-    return b"".join((part or 0).to_bytes(PART_BYTES, "big") for part in parts)
+        for place, name in enumerate(names):
+            part = int.from_bytes(fresh[place * PART_BYTES :][:PART_BYTES], "big")
+            await work.tx.catalog.advance_meta(name, 0, part)
+        known = await work.tx.catalog.meta()  # another server may have been first
+    return b"".join(known[name].to_bytes(PART_BYTES, "big") for name in names)
 
 
 def _mac(key: bytes, body: bytes) -> bytes:

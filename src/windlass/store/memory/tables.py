@@ -1,5 +1,7 @@
 """All tables of the memory store, shared by every engine attached to it."""
 
+from typing import Final
+
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
@@ -7,6 +9,7 @@ from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.gaps import SHAPE_MARGIN, Gap, first_after
 from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
@@ -32,6 +35,9 @@ from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
+
+SHAPE: Final = "shape"
+OTHERS: Final = ""  # stands for sequences that have given nothing yet
 
 
 class Tables:
@@ -79,6 +85,7 @@ class Tables:
         self.events: SortedTable[int, Event] = SortedTable(journal, lambda row: (row.seq,))
         self.counters: Table[tuple[str, str], tuple[str, int]] = Table(journal)  # (server, name)
         self._last: Table[str, int] = Table(journal)
+        self._names: set[str] = set()  # of the sequences that gave numbers
         self._add_files(journal)
         self._add_schedules(journal)
         self._add_placement(journal)
@@ -91,6 +98,7 @@ class Tables:
         self.audit: SortedTable[int, AuditRow] = SortedTable(journal, lambda row: (row.id,))
         self.codes: Table[str, Code] = Table(journal)
         self.inbox: SortedTable[int, InboxRow] = SortedTable(journal, lambda row: (row.id,))
+        self.gaps: SortedTable[int, Gap] = SortedTable(journal, lambda row: (row.first,))
         self.job_aliases: SortedTable[int, JobAlias] = SortedTable(journal, lambda row: (row.job,))
         self.logs: SortedTable[Order, LogRow] = SortedTable(
             journal, lambda row: (row.job, row.attempt)
@@ -142,6 +150,20 @@ class Tables:
 
     def number(self, sequence: str, count: int = 1) -> range:
         """Returns the next `count` numbers of a sequence, each of which begins at 1."""
-        first = (self._last.get(sequence) or 0) + 1
+        first = self._given(sequence) + 1
         self._last.put(sequence, first + count - 1)
         return range(first, first + count)
+
+    def jump(self, now_ms: int) -> int:
+        """Lets all sequences go on after the number it returns."""
+        names = {"job", "event", *self._names} - {SHAPE}
+        first = first_after(max(map(self._given, names)), now_ms)
+        for name in (*sorted(names), OTHERS):
+            self._last.put(name, first)
+        self._last.put(SHAPE, self._given(SHAPE) + SHAPE_MARGIN)
+        return first
+
+    def _given(self, sequence: str) -> int:
+        others = 0 if sequence == SHAPE else self._last.get(OTHERS) or 0
+        self._names.add(sequence)
+        return self._last.get(sequence) or others

@@ -6,6 +6,7 @@ event loop on which it was made; its timers go through that loop.
 
 import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -58,6 +59,7 @@ class Link:
         "idle_since",
         "mark",
         "process",
+        "round",
         "slot",
         "started_us",
         "used",
@@ -71,6 +73,7 @@ class Link:
         self.idle_since = born
         self.used = False
         self.process = 0
+        self.round = 0  # of the pool, when it was opened
         self.started_us = 0
         """The server's process of this session and when it began; read when it is first used."""
         self.mark = 0
@@ -103,9 +106,17 @@ async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":
 class Pool:
     """Lends connections, the most recently used first, so that the others grow old."""
 
-    def __init__(self, dsn: str, limits: PoolLimits) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        limits: PoolLimits,
+        greet: Callable[[Link], Awaitable[None]] | None = None,
+    ) -> None:
+        """`greet` is awaited with each new connection before it is lent."""
         self._dsn = dsn
         self._limits = limits
+        self._greet = greet
+        self.round = 0  # how often it was renewed
         self._loop = asyncio.get_running_loop()
         self._idle: list[Link] = []
         self._free_slots = list(range(limits.open, 0, -1))
@@ -132,6 +143,12 @@ class Pool:
                 link = await self._wait()
             if link is not None:
                 return link
+
+    def renew(self) -> None:
+        """Lends none of the connections again that are open."""
+        self.round += 1
+        while self._idle:
+            self._retire(self._idle.pop())
 
     def release(self, link: Link) -> None:
         """Gives a connection back that is outside any transaction."""
@@ -172,15 +189,21 @@ class Pool:
 
     async def _open(self) -> Link:
         slot = self._free_slots.pop()
+        connection = None
         try:
             connection = await open_connection(self._dsn)
+            link = Link(connection, slot, self._loop.time())
+            connection.add_log_listener(link.hear)
+            if self._greet is not None:
+                await self._greet(link)
+            link.round = self.round
+            return link
         except BaseException:
+            if connection is not None:
+                connection.terminate()
             self._free_slots.append(slot)
             self._hand_over(None)
             raise
-        link = Link(connection, slot, self._loop.time())
-        connection.add_log_listener(link.hear)
-        return link
 
     async def _wait(self) -> Link | None:
         """Returns a connection another caller gave back, or None when one may be opened instead."""
@@ -221,6 +244,8 @@ class Pool:
         self._hand_over(None)
 
     def _is_old(self, link: Link) -> bool:
+        if link.round != self.round:
+            return True
         return self._loop.time() - link.born >= self._limits.lifetime_ms / 1000
 
     def _set_timer(self) -> None:

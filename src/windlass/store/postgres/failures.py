@@ -31,6 +31,7 @@ _UNABLE = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.QueryCanceledError,
     asyncpg.LockNotAvailableError,
+    asyncpg.ObjectNotInPrerequisiteStateError,
     asyncpg.PostgresSystemError,
     asyncpg.DataCorruptedError,
     asyncpg.IndexCorruptedError,

@@ -70,7 +70,7 @@ class PostgresFastPath:
             found = await self._jobs(mark) if committed else ()
             if not found:
                 raise outcome_unknown(error) from error
-            return (found[0][0], [job for _, job in found])
+            return (found[0][0], [job for _, job in found], None)
 
         try:
             row = await self._transactions.call("submit_plain", args, resolve)
@@ -78,6 +78,7 @@ class PostgresFastPath:
             return None
         if row is None or row[0] is None:
             return None
+        self._transactions.note(row[2], row[0])
         return self._submitted(row[0], row[1], tells)
 
     async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
@@ -94,7 +95,8 @@ class PostgresFastPath:
             return None
         if row is None or row[0] is None:
             return None
-        return _synced(self._transactions.tell_time(row[0]), asked.claim.state, row)
+        self._transactions.note(row[-1], row[0])
+        return _synced(self._transactions.tell_time(row[0]), asked.claim.state, row[:-1])
 
     async def _jobs(self, mark: int) -> Sequence[Any]:
         """Returns (time, job) of what a committed submit wrote, if that can be read."""

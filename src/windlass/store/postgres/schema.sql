@@ -701,3 +701,21 @@ CREATE TABLE submitters (
     role text COLLATE "C" PRIMARY KEY,
     namespaces text[] NOT NULL -- empty: all
 );
+
+-- Where ids have jumped (see domain/rows/gaps.py).
+CREATE TABLE gaps (
+    first bigint PRIMARY KEY,
+    at bigint NOT NULL,
+    last_job bigint NOT NULL,
+    last_workflow bigint NOT NULL,
+    last_event bigint NOT NULL,
+    timeline_before bigint NOT NULL,
+    timeline bigint NOT NULL,
+    lost smallint NOT NULL
+);
+
+-- The timeline of the cluster that servers have seen last, in one row. In another one, ids jump
+-- before anything else happens.
+CREATE TABLE timelines (
+    timeline bigint NOT NULL
+);

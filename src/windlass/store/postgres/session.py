@@ -5,6 +5,7 @@ from typing import Any
 
 import asyncpg
 
+from windlass.domain.rows.gaps import Mark
 from windlass.store.postgres.connections import Link
 from windlass.store.sql import load_queries
 
@@ -16,13 +17,14 @@ Rows = list[asyncpg.Record]
 class Session:
     """What the roles of one transaction share."""
 
-    __slots__ = ("link", "statements", "vouches")
+    __slots__ = ("event", "link", "statements", "vouches")
 
     def __init__(self, link: Link) -> None:
         self.link = link
         self.statements = 0
         self.vouches = False
         """Whether its answer is what another transaction wrote, which must be durable by then."""
+        self.event: Mark | None = None  # the newest that this transaction has written
 
     def fetch(self, name: str, *args: object) -> Coroutine[Any, Any, Rows]:
         self.statements += 1

@@ -1,17 +1,25 @@
 """The store on PostgreSQL: many servers share one database, which decides everything."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Self, TypeVar
 
 import asyncpg
 
 from windlass.domain.rows.events import Event
+from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import Conflict
-from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
+from windlass.ports.store import Follower, News, ReadTx, Snapshot, WriteTx
 from windlass.store.postgres import migrate
-from windlass.store.postgres.connections import Pool, PoolCounts, PoolLimits, open_connection
+from windlass.store.postgres.connections import (
+    Link,
+    Pool,
+    PoolCounts,
+    PoolLimits,
+    open_connection,
+)
 from windlass.store.postgres.core.log import events_of
 from windlass.store.postgres.failures import raise_as_unavailable
 from windlass.store.postgres.fast_path import PostgresFastPath
@@ -34,7 +42,7 @@ class PostgresStore:
 
     def __init__(self, dsn: str, server: str, limits: PoolLimits, notify_ms: int) -> None:
         self._dsn = dsn
-        self._pool = Pool(dsn, limits)
+        self._pool = Pool(dsn, limits, self._greet)
         self._transactions = Transactions(dsn, server, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
         self._fast_path: PostgresFastPath | None = PostgresFastPath(
@@ -43,6 +51,9 @@ class PostgresStore:
         self._listener = Listener(dsn, server)
         self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
+        self._follower: Follower | None = None
+        self._run: Sequence[object] = ()  # of the cluster, as the follower knows it
+        self._greeting = asyncio.Lock()
 
     @classmethod
     async def connect(
@@ -120,6 +131,17 @@ class PostgresStore:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
         return await self._settled.read(after, count)
 
+    async def be_followed(self, follower: Follower) -> None:
+        """Calls `follower` now, and before the first use of a cluster that was started again."""
+        self._follower = follower
+        self._pool.renew()
+        await self._transactions.fetch("now")  # on a new connection, which is greeted
+
+    @property
+    def newest_mark(self) -> Mark | None:
+        """Returns the newest event whose commit was answered to this engine."""
+        return self._transactions.marks[-1] if self._transactions.marks else None
+
     async def announce(self, news: News) -> None:
         self._herald.announce(news)
 
@@ -193,6 +215,23 @@ class PostgresStore:
         await self._listener.close()
         await self._transactions.end_reads()
         await self._pool.close()
+
+    async def _greet(self, link: Link) -> None:
+        """Lets the follower see a cluster before anything else is done there."""
+        follower = self._follower
+        if follower is None:
+            return
+        run = tuple((await link.connection.fetch(QUERIES["run"]))[0])
+        async with self._greeting:
+            if run == self._run:
+                return
+            marks = tuple(self._transactions.marks)
+            await self._transactions.greet(
+                link, lambda tx: follower.follow(tx, marks), follower.followed
+            )
+            if self._run:
+                self._pool.renew()
+            self._run = run
 
     async def _on_own_connection(
         self, work: Callable[["asyncpg.Connection[Any]"], Awaitable[None]]

@@ -5,9 +5,11 @@ to COMMIT is lost, the mark that it left tells what became of it; the outcome is
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.postgres.connections import Link, Pool
 from windlass.store.postgres.core.flow import PostgresFlow
@@ -50,6 +52,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 TRIES = 10
+MARKS = 256  # of a lost end of the log, one of the newest commits is a part
 SMALL_STEP_MS = 60_000
 
 
@@ -93,6 +96,8 @@ class Transactions:
         self._latest = 0
         self._ending: set[asyncio.Task[None]] = set()
         self.statements = 0
+        self.marks: deque[Mark] = deque(maxlen=MARKS)
+        """The newest events whose commits were answered."""
 
     async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
         """Runs `work` and commit; again after a serialization failure or a deadlock."""
@@ -165,9 +170,14 @@ class Transactions:
         """Runs one statement that commits by itself and answers one row.
 
         `args` gets the connection and the time so far. If the answer is lost, `resolve` says
-        what it was.
+        what it was. Returns None if the database was started again meanwhile: what the caller
+        knows comes from the time before.
         """
+        began = self._pool.round
         session = Session(await self._acquire())
+        if began != self._pool.round:
+            self._give_back(session)
+            return None
         try:
             with wary(session.link):
                 rows = await session.fetch(name, *args(session.link, self._latest))
@@ -190,7 +200,28 @@ class Transactions:
         session, now = await self._begin("begin")
         result = await self._work(session, work(self._roles(session, now)))
         await self._commit(session, now)
+        if session.event is not None:
+            self.marks.append(session.event)
         return result
+
+    def note(self, event: int | None, at: int) -> None:
+        """Remembers the last event of a commit that was answered, if it wrote one."""
+        if event is not None:
+            self.marks.append(Mark(event, at))
+
+    async def greet(
+        self,
+        link: Link,
+        first: Callable[[PostgresTx], Awaitable[None]],
+        then: Callable[[PostgresTx], Awaitable[None]],
+    ) -> None:
+        """Writes and then reads on a connection that nobody else has used."""
+        for how, work in (("begin", first), ("begin_read", then)):
+            session = Session(link)
+            await session.execute(how)
+            now = self.tell_time(await session.fetch_value("now"))
+            await work(self._roles(session, now))
+            await session.execute("end_read")
 
     async def _begin(self, how: str) -> tuple[Session, int]:
         """Begins on a connection that works: idle ones may have broken unnoticed."""

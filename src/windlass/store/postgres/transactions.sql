@@ -27,7 +27,7 @@ SELECT windlass_now()
 SELECT note_commit(%d, %d, %s); COMMIT
 
 -- name: end_read
--- Nothing was written.
+-- Nothing was written, or it is written again if this is not answered.
 COMMIT
 
 -- name: rollback
@@ -87,8 +87,8 @@ SELECT coalesce(max(number), 0) FROM migrations
 INSERT INTO migrations (number, name) VALUES ($1, $2)
 
 -- name: submit_plain
--- One round trip, see functions/.
-SELECT moment, ids
+-- One round trip, see functions/; the last event shows later whether the commit is still there.
+SELECT moment, ids, CASE WHEN ids IS NOT NULL THEN currval('event_numbers') END
 FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
                   $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
                   $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18,
@@ -99,7 +99,9 @@ FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
 -- name: sync_plain
 -- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
-       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs,
+       CASE WHEN cardinality(given_jobs) > 0 OR moment IS NOT NULL AND $24 <> '{}'
+            THEN currval('event_numbers') END
 FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
                 $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
                 $21::text::bigint[], $22::text::integer[], $23, $24::text::bigint[],
@@ -109,7 +111,9 @@ FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
 -- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
        cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
-       freed
+       freed,
+       CASE WHEN cardinality(given_jobs) > 0 OR moment IS NOT NULL AND $26 <> '{}'
+            THEN currval('event_numbers') END
 FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
                 $12, $13, $14, $15, $16, $17, $18, $19,
                 $20::text::bigint[], $21::text::integer[], $22::text::bigint[],
@@ -159,3 +163,7 @@ FROM pg_control_system(), pg_database WHERE datname = current_database()
 -- name: noted_identity
 -- The identity when a server last started, or an epoch last began.
 SELECT value FROM meta WHERE name = 'identity'
+
+-- name: run
+-- Another one once the cluster was started again, or a standby took over.
+SELECT current_timeline(), pg_postmaster_start_time()

@@ -720,3 +720,15 @@ CREATE TABLE job_aliases (
     at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX job_aliases_at ON job_aliases (at, job);
+
+-- Where ids have jumped (see domain/rows/gaps.py).
+CREATE TABLE gaps (
+    first INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    last_job INTEGER NOT NULL,
+    last_workflow INTEGER NOT NULL,
+    last_event INTEGER NOT NULL,
+    timeline_before INTEGER NOT NULL,
+    timeline INTEGER NOT NULL,
+    lost INTEGER NOT NULL
+) STRICT;

@@ -1,6 +1,12 @@
 """Rising numbers that are never given twice, kept in memory and saved with each commit."""
 
 from collections.abc import Iterable
+from typing import Final
+
+from windlass.domain.rows.gaps import SHAPE_MARGIN, first_after
+
+SHAPE: Final = "shape"
+OTHERS: Final = ""  # stands for sequences that have given nothing yet
 
 
 class Sequences:
@@ -12,11 +18,17 @@ class Sequences:
 
     def take(self, name: str, count: int = 1) -> range:
         """Returns the next `count` numbers."""
-        last = self._given.get(name)
-        if last is None:
-            last = self._saved.get(name, 0)
+        last = self._last(name)
         self._given[name] = last + count
         return range(last + 1, last + count + 1)
+
+    def jump(self, newest: int, now_ms: int) -> int:
+        """Lets all sequences go on after the number it returns, which is above `newest`."""
+        names = {OTHERS, *self._saved, *self._given} - {SHAPE}
+        first = first_after(max(newest, *map(self._last, names)), now_ms)
+        self._given.update(dict.fromkeys(names, first))
+        self._given[SHAPE] = self._last(SHAPE) + SHAPE_MARGIN
+        return first
 
     def unsaved(self) -> list[tuple[str, int]]:
         """Returns what the transaction in force must write."""
@@ -33,3 +45,11 @@ class Sequences:
     def rolled_back(self) -> None:
         """Takes back the numbers given since the last commit."""
         self._given.clear()
+
+    def _last(self, name: str) -> int:
+        last = self._given.get(name)
+        if last is None:
+            last = self._saved.get(name)
+        if last is not None:
+            return last
+        return 0 if name in (SHAPE, OTHERS) else self._last(OTHERS)

@@ -16,6 +16,7 @@ from typing import NoReturn, TypeVar
 import apsw
 import structlog
 
+from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.open_files import note_closed, note_open
@@ -212,6 +213,14 @@ class SqliteStore:
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
         return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
+
+    @property
+    def newest_mark(self) -> Mark | None:
+        """Returns the newest event."""
+        if not self._is_open or self._damage:
+            return None
+        newest: list[Row] = self.writer.execute(QUERIES["newest_event"]).fetchall()
+        return Mark(newest[0][1], newest[0][0]) if newest else None
 
     async def announce(self, news: News) -> None:
         if self._channel is not None:

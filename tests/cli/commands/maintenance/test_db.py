@@ -40,7 +40,11 @@ def test_a_copy_of_a_running_server_is_put_back(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         assert [str(job["id"]) for job in program.json("jobs")] == [first]
-        assert program.json("verify") == {"violations": []}
+        verified = program.json("verify")
+        assert (verified["violations"], len(verified["notes"])) == ([], 1)
+        lost = program("show", str(int(first) + 1))
+        assert (lost.returncode, "was lost: the restore" in lost.stderr) == (4, True)
+        assert int(program.text("submit", "--", "true")) > 10**9
 
 
 def test_a_backup_of_any_file(tmp_path: Path) -> None:

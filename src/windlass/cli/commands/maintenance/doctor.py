@@ -7,7 +7,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from windlass.cli.commands.maintenance.certificates import server_expiry
 from windlass.cli.options.configuration import load_settings
@@ -23,8 +23,10 @@ from windlass.domain.access.secrets import EVERYONE
 from windlass.domain.explain.reasons import list_names
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
 from windlass.domain.matching.shapes import NAMESPACES
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import StoreUnavailable, WindlassError
 from windlass.domain.values.quantities import counted, readable_size
+from windlass.ports.loop_time import pass_time
+from windlass.wire.overview import LOST_COMMITS, AttentionList
 from windlass.wire.workers import WorkerInfo, WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)
@@ -32,7 +34,11 @@ OLDEST_PYTHON: Final = (3, 11)
 OLDEST_SQLITE: Final = (3, 51, 3)
 LEAST_SPACE: Final = 1024**3
 
+STORE_TRIES: Final = 15  # before a store that does not answer is a problem
+STORE_PAUSE_S: Final = 1.0
+
 State = Literal["ok", "note", "problem"]
+T = TypeVar("T")
 
 
 class Finding(NamedTuple):
@@ -190,13 +196,33 @@ def _server(at: Connection) -> Iterator[Finding]:
         address = at.found().server
         yield Finding("server known", "ok", address)
         yield from _certificate(address, at)
-        workers = at.call("GET", "/api/v1/workers", WorkerList).workers
+        passed, workers = _patiently(lambda: at.call("GET", "/api/v1/workers", WorkerList).workers)
+        noticed = at.call("GET", "/api/v1/attention", AttentionList).items
     except WindlassError as error:
         why = explain_untrusted(error) or explain_unauthorized(error) or error
         yield Finding("server", "problem", str(why))
         return
-    yield Finding("server answers", "ok", "accepts this token")
+    if passed is None:
+        yield Finding("server answers", "ok", "accepts this token")
+    else:
+        yield Finding("server answers", "note", f"now, but before: {passed}")
+    yield from (Finding("store", "note", it.reason) for it in noticed if it.kind == LOST_COMMITS)
     yield from namespaces_of(workers)
     able = sum(worker.status in ("idle", "busy") for worker in workers)
     state: State = "ok" if able else "note"
     yield Finding("workers", state, f"{able} of {len(workers)} can take jobs")
+
+
+def _patiently(ask: Callable[[], T]) -> tuple[WindlassError | None, T]:
+    """Returns an answer, and why it had to be asked for again, if so.
+
+    A failover takes a server's database away for a while, which is no fault if that passes.
+    """
+    error: WindlassError | None = None
+    for _ in range(STORE_TRIES):
+        try:
+            return error, ask()
+        except StoreUnavailable as unavailable:
+            error = unavailable
+        asyncio.run(pass_time(STORE_PAUSE_S))
+    return error, ask()

@@ -43,6 +43,8 @@ def verify(
     else:
         rows = [(v.invariant, v.job or "", v.seq or "", v.message) for v in found.violations]
         print_table(("invariant", "job", "seq", "message"), rows, "")
+    for note in () if json else found.notes:
+        say(f"known loss: {note}")
     if found.violations:
         raise SystemExit(FAILED)
 

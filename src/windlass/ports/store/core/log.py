@@ -15,6 +15,10 @@ class LogRead(Protocol):
         """Returns the number of the newest event, 0 before the first."""
         ...
 
+    async def times(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Returns when these events and the oldest one happened, of those that are there."""
+        ...
+
     async def of_job(self, job: int) -> list[Event]: ...
 
     async def counters(self) -> dict[str, int]:
@@ -27,6 +31,10 @@ class LogWrite(LogRead, Protocol):
 
     async def append(self, events: Sequence[Event]) -> None:
         """Numbers and writes these events, in order. The last statement of a transaction."""
+        ...
+
+    async def jump(self, event: Event) -> None:
+        """Writes an event under the number it has; later ones follow it."""
         ...
 
     async def bump(self, deltas: Mapping[str, int]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
 
 BACKUP: Final = "is_backup"
@@ -17,6 +18,10 @@ class CatalogRead(Protocol):
     async def queues(self) -> list[QueueRow]: ...
 
     async def meta(self) -> dict[str, int]: ...
+
+    async def gaps(self) -> list[Gap]:
+        """Returns where ids have jumped, the oldest first; there are few."""
+        ...
 
 
 class CatalogWrite(CatalogRead, Protocol):
@@ -35,4 +40,19 @@ class CatalogWrite(CatalogRead, Protocol):
 
         True means that this transaction holds it until it ends.
         """
+        ...
+
+    async def follow_timeline(self) -> tuple[int, int] | None:
+        """Notes the timeline of the database; returns the noted and the new one if it changed.
+
+        Engines that ask at the same time come one after another. Only PostgreSQL has timelines.
+        """
+        ...
+
+    async def jump_ids(self, now: int) -> Gap:
+        """Lets all ids but those of events go on where nobody has been; the caller puts the gap."""
+        ...
+
+    async def put_gap(self, gap: Gap) -> None:
+        """Adds a gap, or changes the one with this `first`."""
         ...

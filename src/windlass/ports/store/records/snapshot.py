@@ -7,6 +7,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
@@ -83,3 +84,4 @@ class Snapshot(NamedTuple):
     pool_costs: tuple[CostRow, ...] = ()
     inbox: tuple[InboxRow, ...] = ()
     job_aliases: tuple[JobAlias, ...] = ()
+    gaps: tuple[Gap, ...] = ()

@@ -23,8 +23,16 @@ class MemoryLog:
     async def newest(self) -> int:
         return max((event.seq for event in self._tables.events), default=0)
 
+    async def times(self, numbers: Sequence[int]) -> dict[int, int]:
+        oldest = self._tables.events.between((), None, 1)
+        found = [self._tables.events.get(number) for number in numbers]
+        return {event.seq: event.at for event in (*oldest, *found) if event is not None}
+
     async def of_job(self, job: int) -> list[Event]:
         return [event for event in self._tables.events.between((), None) if event.job == job]
+
+    async def jump(self, event: Event) -> None:
+        self._tables.events.insert(event.seq, event)
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         counters = self._tables.counters

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.memory.tables import Tables
 
@@ -39,6 +40,22 @@ class MemoryCatalog:
             return False
         self._tables.meta.put(name, (name, to))
         return True
+
+    async def gaps(self) -> list[Gap]:
+        return self._tables.gaps.between((), None)
+
+    async def follow_timeline(self) -> None:
+        """Knows of no timelines."""
+
+    async def jump_ids(self, now: int) -> Gap:
+        tables = self._tables
+        last_job = max((row.facts.id for row in tables.jobs), default=0)
+        last_workflow = max((row.id for row in tables.workflows), default=0)
+        last_event = max((event.seq for event in tables.events), default=0)
+        return Gap(tables.jump(now), now, last_job, last_workflow, last_event)
+
+    async def put_gap(self, gap: Gap) -> None:
+        self._tables.gaps.put(gap.first, gap)
 
     def _intern(self, digest: str, body: bytes) -> int:
         shape = self._tables.shape_ids.get(digest)

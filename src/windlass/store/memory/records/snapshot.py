@@ -61,6 +61,7 @@ def take_snapshot(tables: Tables) -> Snapshot:
         pool_costs=tuple(sorted(tables.pool_costs)),
         inbox=tuple(tables.inbox.between((), None)),
         job_aliases=tuple(tables.job_aliases.between((), None)),
+        gaps=tuple(tables.gaps.between((), None)),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Moves
+from windlass.domain.rows.gaps import Mark
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
 from windlass.store.free_jobs import free
 from windlass.store.postgres.columns import integers, spread
@@ -89,7 +90,7 @@ class PostgresFlow:
         froms = [frm for frm, _ in moves.steps for _ in range(width)]
         tos = [to for _, to in moves.steps for _ in range(width)]
         args = spread("iii", [list(moves.attempts) * steps, froms, tos])
-        await self._session.execute(
+        seq = await self._session.fetch_value(
             "append_moves",
             integers(list(moves.jobs) * steps),
             *args,
@@ -100,6 +101,7 @@ class PostgresFlow:
             moves.actor,
             moves.data,
         )
+        self._session.event = Mark(seq, moves.at)
 
 
 def _job(report: tuple[Worker, Finished]) -> int:

@@ -4,13 +4,17 @@
 -- As `append_events`, for transitions (kind 1) without reason, actor and data.
 WITH gate AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(1464421956, 1)
+), written AS (
+    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor,
+                        data)
+    SELECT $8::bigint, 1, u.job, coalesce(u.attempt, $5), nullif($9::bigint, 0),
+           nullif($10::bigint, 0), coalesce(u."from", $6), coalesce(u."to", $7), $11::text,
+           $12::text, $13::text
+    FROM gate, unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
+                      $4::text::smallint[]) AS u (job, attempt, "from", "to")
+    RETURNING seq
 )
-INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor, data)
-SELECT $8::bigint, 1, u.job, coalesce(u.attempt, $5), nullif($9::bigint, 0),
-       nullif($10::bigint, 0), coalesce(u."from", $6), coalesce(u."to", $7), $11::text,
-       $12::text, $13::text
-FROM gate, unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
-                  $4::text::smallint[]) AS u (job, attempt, "from", "to")
+SELECT max(seq) FROM written
 
 -- name: enter
 -- Jobs that are ready at once go into both tables by one pass over the columns.

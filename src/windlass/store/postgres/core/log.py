@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Event
+from windlass.domain.rows.gaps import Mark
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.session import Rows, Session
 
@@ -21,7 +22,8 @@ class PostgresLog:
             return
         _, at, kinds, jobs, *others = zip(*events, strict=True)
         args = spread("iiiiiiiooo", [at, kinds, *others])
-        await self._session.execute("append_events", integers(jobs), *args)
+        seq = await self._session.fetch_value("append_events", integers(jobs), *args)
+        self._session.event = Mark(seq, events[-1].at)
 
     async def read(self, after: int, count: int) -> list[Event]:
         return events_of(await self._session.fetch("read_events", after, count))
@@ -29,8 +31,14 @@ class PostgresLog:
     async def newest(self) -> int:
         return int(await self._session.fetch_value("newest_event"))
 
+    async def times(self, numbers: Sequence[int]) -> dict[int, int]:
+        return dict(map(tuple, await self._session.fetch("event_times", integers(numbers))))
+
     async def of_job(self, job: int) -> list[Event]:
         return events_of(await self._session.fetch("events_of_job", job))
+
+    async def jump(self, event: Event) -> None:
+        await self._session.execute("insert_event_at", *event)
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         if deltas:

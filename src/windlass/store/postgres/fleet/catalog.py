@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.postgres.session import Session
 
@@ -43,6 +44,24 @@ class PostgresCatalog:
 
     async def advance_meta(self, name: str, frm: int, to: int) -> bool:
         return bool(await self._session.fetch("advance_meta", name, frm, to))
+
+    async def gaps(self) -> list[Gap]:
+        return list(map(Gap._make, await self._session.fetch("gaps")))
+
+    async def follow_timeline(self) -> tuple[int, int] | None:
+        await self._session.execute("lock_timeline")
+        noted, present = (await self._session.fetch("timelines"))[0]
+        if noted == present:
+            return None
+        await self._session.execute("note_timeline", present)
+        return None if noted is None else (noted, present)
+
+    async def jump_ids(self, now: int) -> Gap:
+        first, *newest = (await self._session.fetch("jump_ids", now))[0]
+        return Gap(first, now, *newest)
+
+    async def put_gap(self, gap: Gap) -> None:
+        await self._session.execute("put_gap", *gap)
 
     async def _find(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
         return dict(map(tuple, await self._session.fetch("find_shapes", list(shapes))))

@@ -47,3 +47,32 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value
 INSERT INTO meta (name, value) VALUES ($1, $3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $2
 RETURNING value
+
+-- name: gaps
+-- Where ids have jumped; there are few.
+SELECT first, at, last_job, last_workflow, last_event, timeline_before, timeline, lost
+FROM gaps ORDER BY first
+
+-- name: put_gap
+-- A new one, or what is now known of it.
+INSERT INTO gaps (first, at, last_job, last_workflow, last_event, timeline_before, timeline, lost)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (first) DO UPDATE SET timeline_before = excluded.timeline_before,
+    timeline = excluded.timeline, lost = excluded.lost
+
+-- name: lock_timeline
+-- Engines that find a new timeline come one after another, until their commits.
+SELECT pg_advisory_xact_lock(1464421956, 5)
+
+-- name: timelines
+-- The one that was seen last, and the present one.
+SELECT (SELECT timeline FROM timelines), current_timeline()
+
+-- name: note_timeline
+-- The one row is new or changed.
+WITH gone AS (DELETE FROM timelines) INSERT INTO timelines VALUES ($1)
+
+-- name: jump_ids
+-- See functions/.
+SELECT jump_ids($1), (SELECT coalesce(max(id), 0) FROM jobs),
+       (SELECT coalesce(max(id), 0) FROM workflows), (SELECT coalesce(max(seq), 0) FROM events)

@@ -36,6 +36,9 @@ BEGIN
     PERFORM request::json;
     PERFORM check_submit_references(facts, submitter, allowed, own);
     PERFORM check_submit_keys(facts, allowed, own);
+    IF EXISTS (SELECT FROM timelines t WHERE t.timeline <> current_timeline()) THEN
+        PERFORM jump_ids(windlass_now()); -- no server has seen yet that a standby took over
+    END IF;
     SELECT array_agg(nextval('job_ids')) INTO ids FROM generate_series(1, wanted);
     INSERT INTO inbox (at, jobs, submitted_by, namespaces, body)
     VALUES (windlass_now(), ids, submitter, allowed, request);

@@ -7,6 +7,7 @@ from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.baseline import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
@@ -95,6 +96,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
         inbox=tuple(inbox_of(await fetch("all_inbox"))),
         job_aliases=tuple(map(JobAlias._make, await fetch("all_job_aliases"))),
+        gaps=tuple(map(Gap._make, await fetch("gaps"))),
     )
 
 

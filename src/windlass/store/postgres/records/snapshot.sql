@@ -50,7 +50,8 @@ SELECT statement FROM (VALUES
     ('all_pool_workers', EXISTS (SELECT FROM pool_workers)),
     ('all_pool_costs', EXISTS (SELECT FROM pool_costs)),
     ('all_inbox', EXISTS (SELECT FROM inbox)),
-    ('all_job_aliases', EXISTS (SELECT FROM job_aliases))
+    ('all_job_aliases', EXISTS (SELECT FROM job_aliases)),
+    ('gaps', EXISTS (SELECT FROM gaps))
 ) AS tables (statement, is_filled) WHERE is_filled
 
 -- name: all_workflow_about

@@ -7,7 +7,7 @@ import apsw
 from windlass.domain.rows.events import Event
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.core.history import events_of_job
-from windlass.store.sqlite.rows import Row, as_event
+from windlass.store.sqlite.rows import Row, as_event, integers
 from windlass.store.sqlite.statements import QUERIES
 
 _APPEND = BulkInsert(QUERIES["insert_events"])
@@ -32,8 +32,17 @@ class SqliteLog:
         rows: list[Row] = self._execute(QUERIES["newest_event_seq"]).fetchall()
         return int(rows[0][0])
 
+    async def times(self, numbers: Sequence[int]) -> dict[int, int]:
+        rows: list[Row] = self._execute(
+            QUERIES["event_times"], (integers((*numbers, 0)),)
+        ).fetchall()
+        return dict(rows)
+
     async def of_job(self, job: int) -> list[Event]:
         return events_of_job(self._connection, job)
+
+    async def jump(self, event: Event) -> None:
+        self._execute(QUERIES["insert_event_at"], event)
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         server = self._server

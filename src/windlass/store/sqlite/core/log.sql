@@ -53,6 +53,16 @@ WHERE j.id = ?;
 -- The next event's, where retention has removed this one.
 SELECT at FROM events WHERE seq >= ? ORDER BY seq LIMIT 1;
 
+-- name: event_times
+-- And that of the oldest event: what is missing below it was removed by retention.
+SELECT seq, at FROM events WHERE seq IN carray(?1) OR seq = (SELECT min(seq) FROM events);
+
+-- name: insert_event_at
+-- Under the number it comes with; the next ones follow it.
+INSERT INTO events (
+    seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: newest_event_seq
 -- 0 while the log is empty.
 SELECT ifnull(max(seq), 0) FROM events;

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import apsw
 
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.sqlite.rows import Row, as_queue, as_shape
 from windlass.store.sqlite.sequences import Sequences
@@ -41,6 +42,19 @@ class SqliteCatalog:
 
     async def advance_meta(self, name: str, frm: int, to: int) -> bool:
         return bool(self._execute(QUERIES["advance_meta"], (name, frm, to)).fetchall())
+
+    async def gaps(self) -> list[Gap]:
+        return list(map(Gap._make, self._execute(QUERIES["gaps"])))
+
+    async def follow_timeline(self) -> None:
+        """Knows of no timelines."""
+
+    async def jump_ids(self, now: int) -> Gap:
+        newest: list[Row] = self._execute(QUERIES["newest_ids"]).fetchall()
+        return Gap(self._sequences.jump(max(newest[0]), now), now, *newest[0])
+
+    async def put_gap(self, gap: Gap) -> None:
+        self._execute(QUERIES["put_gap"], gap)
 
     def _intern(self, digest: str, body: bytes) -> int:
         found: list[Row] = self._execute(QUERIES["shape_id"], (digest,)).fetchall()

@@ -39,3 +39,21 @@ INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?);
 INSERT INTO meta (name, value) VALUES (?1, ?3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE value = ?2
 RETURNING value;
+
+-- name: gaps
+-- Where ids have jumped; there are few.
+SELECT first, at, last_job, last_workflow, last_event, timeline_before, timeline, lost
+FROM gaps ORDER BY first;
+
+-- name: put_gap
+-- A new one, or what is now known of it.
+INSERT OR REPLACE INTO gaps (
+    first, at, last_job, last_workflow, last_event, timeline_before, timeline, lost
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: newest_ids
+-- Each by its primary key.
+SELECT
+    (SELECT ifnull(max(id), 0) FROM jobs),
+    (SELECT ifnull(max(id), 0) FROM workflows),
+    (SELECT ifnull(max(seq), 0) FROM events);

@@ -7,6 +7,7 @@ import apsw
 
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.files import UploadRow
+from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
@@ -111,6 +112,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         pool_costs=whole("all_pool_costs", as_cost),
         inbox=whole("all_inbox", as_inbox),
         job_aliases=whole("all_job_aliases", JobAlias._make),
+        gaps=whole("gaps", Gap._make),
     )
 
 
