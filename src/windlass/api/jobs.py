@@ -16,6 +16,7 @@ from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.json_depth import check_depth, too_deep
 from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
@@ -75,9 +76,13 @@ class Jobs:
         A row has the rights of a submitter in its namespaces.
         """
         try:
-            request = convert(msgspec.json.decode(row.body), SubmitRequest, "submission")
+            decoded = msgspec.json.decode(row.body)
         except msgspec.DecodeError as error:
             raise InvalidInput("submission", "JSON", str(error)) from None
+        except RecursionError:
+            raise too_deep("submission") from None
+        check_depth(decoded, "submission", row.body)
+        request = convert(decoded, SubmitRequest, "submission")
         who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
         return InboxRequest(*await self.prepare(request, who))
 

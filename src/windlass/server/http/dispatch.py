@@ -12,6 +12,7 @@ from windlass.api.rights import authorize
 from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import WindlassError
+from windlass.ports.loop_time import DOING
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
@@ -61,6 +62,7 @@ class _Bound(NamedTuple):
     takes_body: bool
     body_limit: int
     is_costly: bool
+    doing: str
 
 
 class _Target(NamedTuple):
@@ -153,15 +155,15 @@ class Dispatcher:
     async def _run(self, arrived: Any, receive: Receive, seen: Seen) -> Complete | Stream:
         method = arrived["method"]
         try:
-            (route, binder, takes_body, body_limit, is_costly), values, in_path = self._resolve(
-                method, arrived["path"]
-            )
+            bound, values, in_path = self._resolve(method, arrived["path"])
+            route, binder, takes_body, body_limit, is_costly, doing = bound
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
             authorize(await self._identify(arrived), Action.DESCRIBE_API)
             return Complete(204, b"", headers={"Allow": error.allowed})
         seen.route = route
+        DOING.set(doing)
         if method not in SAFE_METHODS:
             headers = dict(arrived["headers"])
             self._hosts.check(headers)
@@ -226,7 +228,9 @@ def _bound(route: Route, body_limit: int) -> _Bound:
     which = (route.method, route.path)
     is_large = route.raw_body or which in BULK
     limit = route.body_limit or (body_limit if is_large else body_limit // 8)
-    return _Bound(route, binder, binder.takes_body, limit, which in COSTLY)
+    return _Bound(
+        route, binder, binder.takes_body, limit, which in COSTLY, f"{route.method} {route.path}"
+    )
 
 
 @cache
