@@ -128,7 +128,7 @@ def test_a_submission_that_cannot_become_jobs_is_told_everywhere_and_stops_nobod
             assert float(age.split()[1]) >= 120
             assert (await server.admin.get("/api/v1/jobs/999999")).status_code == 404
             signal = await server.admin.post("/api/v1/signals", json={"name": "go"})
-            assert signal.status_code == 200
+            assert signal.status_code == 201
             assert (await server.show(await server.submit()))["state"] == "queued"
 
     run(scenario())

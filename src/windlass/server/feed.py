@@ -53,6 +53,7 @@ class Feed:
         self._logged = -1  # lines of earlier events were written before this server started
         # A store that waits for gaps in the log does so for one reader at a time.
         self._turn = asyncio.Lock()
+        self.chunk_turn = asyncio.Lock()  # of all streams: others get theirs between two chunks
 
     async def read_after(self, after: int, count: int) -> Sequence[Event]:
         """Returns events behind `after`, up to the first gap that may still be filled."""

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.loop_time import pass_time
+from windlass.ports.loop_time import give_way_if_long, pass_time
 from windlass.ports.store import Store, WriteTx
 
 Q = TypeVar("Q")
@@ -165,6 +165,7 @@ class Committer:
         try:
             while batch := self._gather():
                 await self._commit(batch)
+                await give_way_if_long()
         finally:
             self._draining = False
 
@@ -196,6 +197,7 @@ class Committer:
                 # One of them had a conflict, so each gets its own transaction and answer.
                 for waiting in batch:
                     await self._commit([waiting])
+                    await give_way_if_long()
         else:
             for waiting, answer in zip(batch, answers, strict=True):
                 if waiting.answer.done():

@@ -185,7 +185,7 @@ class Dispatcher:
         if in_path is None:
             in_path = binder.bind_path(values)  # raises what is wrong with them
         seen.in_path = in_path
-        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
+        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
         seen.arguments = arguments = binder.bind(scope["query_string"], body)

@@ -6,14 +6,14 @@ move bytes and wake tasks, and are not timed.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any, Final
 
 import structlog
 from prometheus_client.metrics_core import Metric as Family
 
 from windlass.clock import thread_seconds
-from windlass.ports.loop_time import DOING
+from windlass.ports.loop_time import DOING, STEP
 from windlass.server.metrics.catalogue import OTHER
 from windlass.server.metrics.series import Count, gauge
 
@@ -31,16 +31,18 @@ class Holds:
         self.longest: dict[str, float] = {OTHER: 0.0}
         self._count = Count("windlass_event_loop_holds_total", (OTHER,))
         self._quiet_until: dict[str, float] = {}
+        self.began = 0.0  # when the step that runs now began
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Times all tasks that are started on this loop from now on."""
 
         def start(
-            loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any], **options: Any
+            loop: asyncio.AbstractEventLoop, work: Any, /, **options: Any
         ) -> "asyncio.Task[Any]":
-            return asyncio.Task(_Timed(work, self.note), loop=loop, **options)
+            return asyncio.Task(_Timed(work, self), loop=loop, **options)
 
         loop.set_task_factory(start)
+        STEP.taken = self._taken
 
     def note(self, seconds: float) -> None:
         """Notes how long the step that just ended took."""
@@ -58,6 +60,9 @@ class Holds:
                 "held the event loop", work=work, seconds=round(seconds, 3), limit=MAX_HOLD_S
             )
 
+    def _taken(self) -> float:
+        return thread_seconds() - self.began
+
     def families(self) -> Iterator[Family]:
         """Returns everything that was measured."""
         yield self._count.family()
@@ -70,22 +75,22 @@ class Holds:
 class _Timed(Coroutine[Any, Any, Any]):
     """A coroutine whose steps are timed."""
 
-    __slots__ = ("_note", "_send", "_work")
+    __slots__ = ("_holds", "_send", "_work")
 
-    def __init__(self, work: Coroutine[Any, Any, Any], note: Callable[[float], None]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, Any], holds: Holds) -> None:
         self._work = work
         self._send = work.send
-        self._note = note
+        self._holds = holds
 
     def send(self, value: Any) -> Any:
         """Runs one step."""
-        began = thread_seconds()
+        began = self._holds.began = thread_seconds()
         try:
             return self._send(value)
         finally:
             took = thread_seconds() - began
             if took >= MIN_HOLD_S:
-                self._note(took)
+                self._holds.note(took)
 
     def throw(self, *error: Any) -> Any:
         """Runs one step that begins with an error."""

@@ -18,6 +18,7 @@ import structlog
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import give_way_if_long
 from windlass.ports.open_files import note_closed, note_open
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
@@ -203,6 +204,7 @@ class SqliteStore:
         return result
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        await give_way_if_long()  # nothing else here waits, however often somebody reads
         tx = self._read_tx._replace(now=self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 
