@@ -21,6 +21,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.ports.loop_time import aside
 from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.wire.jobs import (
     CanceledJob,
@@ -63,7 +64,10 @@ class Jobs:
     ) -> tuple[list[JobSpec], WorkflowSpec | None]:
         """Returns what a request submits; raises if the caller may not submit it."""
         check_count("jobs", request.jobs, self._engine.config)
-        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
+        numbered = enumerate(request.jobs)
+        specs = await aside(
+            len(request.jobs), lambda: [job_spec(job, who, f"jobs[{n}]") for n, job in numbered]
+        )
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)

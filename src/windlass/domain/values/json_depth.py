@@ -12,12 +12,14 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput
 
 MAX_DEPTH: Final = 100  # lists and objects inside one another, in one request or submission
+_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _EXPECTED: Final = f"at most {MAX_DEPTH} lists and objects inside one another"
 
 
 def check_depth(value: Any, field: str, text: bytes = b"") -> None:
     """Raises `InvalidInput` if `value` is deeper; `text` is the JSON it was made of, if known."""
-    if text and text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+    if text and _is_shallow(text):
         return
     level = [(name, inner) for name, inner in _named(value, field) if _is_container(inner)]
     for _ in range(MAX_DEPTH):
@@ -30,6 +32,19 @@ def check_depth(value: Any, field: str, text: bytes = b"") -> None:
             if _is_container(below)
         ]
     raise too_deep(level[0][0])
+
+
+def _is_shallow(text: bytes) -> bool:
+    """Returns whether this JSON is surely not too deep; brackets inside its texts count too."""
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
+        return True
+    brackets = text.translate(_ALIKE, _NO_BRACKETS)
+    for _ in range(MAX_DEPTH):
+        left = brackets.replace(b"[]", b"")  # takes the innermost away
+        if len(left) == len(brackets):
+            break
+        brackets = left
+    return not brackets
 
 
 def too_deep(field: str) -> InvalidInput:

@@ -23,6 +23,7 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx, Store
 
 
@@ -67,7 +68,7 @@ class Jobs:
             check_id("job", job)
         check_text("reason", reason)
         check_text("actor", actor)
-        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor))
+        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor), len(jobs))
         await self._cascades.settled()
         return canceled
 
@@ -130,7 +131,7 @@ class Jobs:
         for job in jobs:
             check_id("job", job)
         check_text("actor", actor)
-        return await self._run(lambda work: delete_jobs(work, jobs, actor))
+        return await self._run(lambda work: delete_jobs(work, jobs, actor), len(jobs))
 
     async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
         """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
@@ -144,8 +145,9 @@ class Jobs:
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        checked = self._submissions.validate(as_children(jobs, parent, namespace), now)
-        done = await self._run(lambda work: submit_children(work, holder, checked, key))
+        children = as_children(jobs, parent, namespace)
+        checked = await aside(len(jobs), lambda: self._submissions.validate(children, now))
+        done = await self._run(lambda work: submit_children(work, holder, checked, key), len(jobs))
         return done._replace(workflow=parent.workflow)
 
     async def note_activity(self, sign: Activity) -> bool:

@@ -188,7 +188,7 @@ class Dispatcher:
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
-        seen.arguments = arguments = binder.bind(scope["query_string"], body)
+        seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
         reply = _reply(await route.handler(call, **in_path, **arguments), route)
         if caller is None:
@@ -238,7 +238,8 @@ def _binder(route: Route) -> Binder:
     """Returns what makes the arguments of a route; the same one in all servers of a process."""
     # Identity providers add parameters of their own, and workers may be newer than the server.
     of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
-    return Binder(signature_of(route), strict=not of_others)
+    many = (route.method, route.path) in BULK
+    return Binder(signature_of(route), strict=not of_others, many=many)
 
 
 def _failed(error: WindlassError) -> Complete:

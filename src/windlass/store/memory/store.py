@@ -114,7 +114,8 @@ class MemoryStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        del rows  # this store is for tests
         return self._run(work, keep=True)
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:

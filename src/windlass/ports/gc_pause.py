@@ -1,7 +1,7 @@
-"""Pauses the garbage collector during large submissions.
+"""Pauses the garbage collector during large submissions, and other long work in threads.
 
-They create a million objects that all live until the commit. The collector would walk them
-again and again and find nothing, which takes a third of the time.
+They create a million objects that all live until the end. The collector would walk them
+again and again and find nothing, which takes a third of the time, and everybody waits for it.
 """
 
 import gc
