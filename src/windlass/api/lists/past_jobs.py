@@ -23,7 +23,7 @@ from windlass.ports.store import ReadTx
 from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.wire.jobs import Job, JobList
 
-LOOKED: Final = 500  # jobs that one page looks at
+LOOKED: Final = 150  # jobs that one page looks at
 
 
 class PastJobs:

@@ -73,7 +73,7 @@ def weight_of(description: Mapping[str, Any]) -> int:
     text = msgspec.json.encode(description)
     if any(word in text for word in _MULTIPLY):
         return MANY_ROWS
-    return text.count(b",") + text.count(b":")
+    return sum(map(text.count, (b",", b":", b"[", b"{")))
 
 
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:

@@ -31,7 +31,9 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     async def check(tx: ReadTx, snapshot: Snapshot) -> list[Violation]:
         replay = _replay_over(snapshot, config or Config())
         await _replay_log(tx, replay)
-        return _conclude(replay)
+        found = _conclude(replay)
+        replay.release()
+        return found
 
     return await store.read_beside(check)
 

@@ -17,6 +17,7 @@ from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, shorten
 from windlass.domain.values.json_depth import check_depth, too_deep
 from windlass.domain.values.suggest import did_you_mean
+from windlass.ports.gc_pause import gc_paused
 from windlass.ports.loop_time import give_way_if_long
 from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
@@ -227,6 +228,13 @@ def _decode(
     body: bytes, decode: Callable[[bytes], Any], field: str = "", whole: bool = True
 ) -> Any:
     """Decodes JSON; without `whole`, most of it is decoded later."""
+    if len(body) > LARGE:
+        with gc_paused():  # which would look again and again at what is being made
+            return _decode_one(body, decode, field, whole)
+    return _decode_one(body, decode, field, whole)
+
+
+def _decode_one(body: bytes, decode: Callable[[bytes], Any], field: str, whole: bool) -> Any:
     if whole and len(body) > LARGE and sum(map(body.count, (b",", b"{", b"["))) > MAX_VALUES:
         raise TooLarge(MAX_VALUES, "values in one " + ("job" if field else "request"))
     try:

@@ -6,7 +6,7 @@ SELECT id, at, jobs, submitted_by, namespaces, body FROM inbox WHERE id > $1 ORD
 
 -- name: oldest_inbox
 -- For how long rows wait: ids ascend in the order of submission.
-SELECT at FROM inbox ORDER BY id LIMIT 1
+SELECT at FROM inbox WHERE id > 0 ORDER BY id LIMIT 1
 
 -- name: insert_inbox
 -- The columns of InboxRow without its id.
