@@ -76,7 +76,7 @@ def _ids(values: Values) -> list[int]:
 LARGE: Final[Mapping[str, tuple[Large, ...]]] = {
     "POST /api/v1/jobs": (
         _large(lambda _: {"jobs": [job(namespace="big")] * JOBS}),
-        _large(lambda _: {"jobs": chains(JOBS), "workflow": {"name": "w", **BIG}}),
+        _large(lambda _: {"jobs": chains(EXPANDED), "workflow": {"name": "w", **BIG}}),
         _large(lambda _: {"jobs": [{"task": "t", "args": {"x": MANY_VALUES}, **BIG}] * 2}),
         _large(lambda _: {"jobs": [{"task": "t", "args": {"x": LONG_TEXT}, **BIG}] * LONG_JOBS}),
         _large(lambda _: {"jobs": [{"task": "t", "args": {"x": nested(90)}, **BIG}]}),
@@ -130,7 +130,6 @@ LARGE: Final[Mapping[str, tuple[Large, ...]]] = {
     "POST /api/v1/signals": (
         _large(lambda _: {"name": "go", "payload": MANY_VALUES[:100_000], **BIG}),
     ),
-    "PUT /api/v1/pools/{name:str}": (),
     "GET /openapi.json": (_large(),),
     "POST /api/v1/verify": (_large(),),
     "POST /api/v1/jobs/bulk": (

@@ -58,7 +58,8 @@ class Client:
 
     async def longest(self) -> dict[str, float]:
         """The longest step of each route and loop."""
-        _, page = await self.call("GET", "/metrics")
+        status, page = await self.call("GET", "/metrics")
+        assert status == 200, page
         return {name: float(value) for name, value in LONGEST.findall(page.decode())}
 
     def at(self, token: str) -> "Client":
@@ -70,6 +71,8 @@ class Client:
 def server_on(store: str, folder: Path) -> Iterator[tuple[str, str]]:
     """A server as a process: its address, and the token of its admin."""
     program = Program(folder / "data")
+    if store.startswith("postgresql"):
+        program.text("db", "upgrade", "--store", store)
     place = ("--store", store, "--blobs", f"file://{folder}/blobs", "--listen", "127.0.0.1:0")
     with program.running("server", *place, "--log-level", "warning") as process:
         assert process.stdout is not None

@@ -57,11 +57,12 @@ def _is_container(value: Any) -> bool:
 
 
 def _named(value: Any, field: str) -> Iterable[tuple[str, Any]]:
-    """Yields what is directly inside, with its name."""
+    """Returns what is directly inside, with its name; fields of a body have only their own."""
+    inside = "" if field == "body" else f"{field}."
     if isinstance(value, msgspec.Struct):
-        return [(name, getattr(value, name)) for name in value.__struct_fields__]
+        return [(inside + name, getattr(value, name)) for name in value.__struct_fields__]
     if isinstance(value, dict):
-        return [(str(name)[:100], inner) for name, inner in value.items()]
+        return [(f"{inside}{name}"[:100], inner) for name, inner in value.items()]
     return [(field, value)]
 
 

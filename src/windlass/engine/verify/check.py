@@ -15,7 +15,7 @@ from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
-from windlass.ports.loop_time import give_way_if_long
+from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.ports.store import ReadTx, Snapshot, Store
 
 CHUNK = 1_000  # events read at once
@@ -29,9 +29,10 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     """
 
     async def check(tx: ReadTx, snapshot: Snapshot) -> list[Violation]:
-        replay = _replay_over(snapshot, config or Config())
+        weight = len(snapshot.jobs)
+        replay = await aside(weight, lambda: _replay_over(snapshot, config or Config()))
         await _replay_log(tx, replay)
-        found = _conclude(replay)
+        found = await aside(weight, lambda: _conclude(replay))
         replay.release()
         return found
 
