@@ -140,7 +140,9 @@ class Jobs:
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
-        return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        return await aside(
+            len(done), lambda: CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        )
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
@@ -157,7 +159,7 @@ class Jobs:
         check_count("ids", request.ids, self._engine.config)
         await self._queries.check_visible(request.ids, who)
         done = await self._engine.jobs.delete(request.ids, who.name)
-        return DeleteReply([DeletedJob(*one) for one in done])
+        return await aside(len(done), lambda: DeleteReply([DeletedJob(*one) for one in done]))
 
     async def delete_one(self, job: int, who: Identity) -> bool:
         """Deletes one ended job, which must exist."""

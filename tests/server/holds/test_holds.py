@@ -1,6 +1,7 @@
 """Long steps are measured, counted, logged with what they worked on, and divided."""
 
 import asyncio
+from typing import Any
 
 import msgspec
 import pytest
@@ -201,7 +202,7 @@ def test_too_many_values_in_one_body_are_refused() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             values: list[list[int]] = [[]] * 200_000
-            body = {"name": "go", "payload": values}
+            body: dict[str, Any] = {"name": "go", "payload": values}
             reply = await server.admin.post("/api/v1/signals", json=body)
             assert (reply.status_code, "300000 values" in error_of(reply)["message"]) == (413, True)
 

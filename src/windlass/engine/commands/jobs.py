@@ -64,8 +64,7 @@ class Jobs:
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
     ) -> list[Canceled]:
         """Cancels jobs."""
-        for job in jobs:
-            check_id("job", job)
+        await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("reason", reason)
         check_text("actor", actor)
         canceled = await self._run(lambda work: cancel(work, jobs, reason, actor), len(jobs))
@@ -128,8 +127,7 @@ class Jobs:
 
     async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[Deleted]:
         """Deletes ended jobs that nothing needs any more, with their logs and artifacts."""
-        for job in jobs:
-            check_id("job", job)
+        await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("actor", actor)
         return await self._run(lambda work: delete_jobs(work, jobs, actor), len(jobs))
 
@@ -187,6 +185,11 @@ class Jobs:
         if body is None:
             raise NotFound("job", job)
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
+
+
+def _check_ids(jobs: Sequence[int]) -> None:
+    for job in jobs:
+        check_id("job", job)
 
 
 async def _facts_now(tx: ReadTx, job: int) -> tuple[int, JobFacts | None]:

@@ -18,7 +18,7 @@ from windlass.domain.values.errors import NOT_KNOWN, shorten
 from windlass.domain.values.json_depth import check_depth, too_deep
 from windlass.domain.values.suggest import did_you_mean
 from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import give_way_if_long
+from windlass.ports.loop_time import give_way, give_way_if_long
 from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
 from windlass.server.http.errors import Malformed, NotJson, UnknownParameter
@@ -200,12 +200,15 @@ class InParts:
         """Returns the body; raises as `Binder.bind` does."""
         if sum(map(body.count, (b",", b"{", b"["))) > MAX_PARTED:
             raise TooLarge(MAX_PARTED, "values")
+        await give_way()
         _decode(body, self._check_outer, whole=False)
+        await give_way()
         outer: Any = _decode(body, self._decode_outer, whole=False)
         jobs: list[Any] = []
         for number, text in enumerate(outer.jobs):
             jobs.append(_decode(bytes(text), self._decode_job, f"jobs[{number}]"))
             await give_way_if_long()
+        await give_way()
         others = {name: getattr(outer, name) for name in outer.__struct_fields__ if name != "jobs"}
         return self._whole(jobs=jobs, **others)
 

@@ -12,7 +12,7 @@ from windlass.api.rights import authorize
 from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.loop_time import DOING
+from windlass.ports.loop_time import DOING, give_way_if_long
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
@@ -190,7 +190,9 @@ class Dispatcher:
         body = await call.body() if takes_body else b""
         seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
-        reply = _reply(await route.handler(call, **in_path, **arguments), route)
+        answer = await route.handler(call, **in_path, **arguments)
+        await give_way_if_long()  # before it is written as JSON
+        reply = _reply(answer, route)
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply
