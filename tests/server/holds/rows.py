@@ -147,12 +147,16 @@ BOUNDED: Final = {row.route: row for row in reversed(ROWS) if not LARGE.get(row.
 
 # Steps that may take longer than the limit, in seconds, and why.
 _FREED: Final = "all of up to 250,000 jobs are freed at once"
-EXCEPTIONS: Final[Mapping[str, tuple[float, str]]] = {
-    "POST /api/v1/jobs": (0.25, _FREED),
-    "POST /api/v1/jobs/cancel": (0.2, _FREED),
-    "POST /api/v1/jobs/delete": (0.2, _FREED),
-    f"POST {ATTEMPT}/jobs": (0.2, _FREED),
-} if LONG else {}
+EXCEPTIONS: Final[Mapping[str, tuple[float, str]]] = (
+    {
+        "POST /api/v1/jobs": (0.25, _FREED),
+        "POST /api/v1/jobs/cancel": (0.2, _FREED),
+        "POST /api/v1/jobs/delete": (0.2, _FREED),
+        f"POST {ATTEMPT}/jobs": (0.2, _FREED),
+    }
+    if LONG
+    else {}
+)
 
 
 def encoded(body: Any) -> io.BytesIO | None:

@@ -191,7 +191,7 @@ def test_a_large_body_is_decoded_job_by_job_and_misfits_name_the_job() -> None:
                 ({**jobs[7], "colour": "red"}, "jobs[7].colour"),
                 ({"task": "t", "args": {"x": nested(150)}}, "jobs[7].args"),
             ):
-                body = {"jobs": [*jobs[:7], wrong, *jobs[8:]]}
+                body: dict[str, Any] = {"jobs": [*jobs[:7], wrong, *jobs[8:]]}
                 reply = await server.admin.post("/api/v1/jobs", json=body)
                 assert (error_of(reply)["field"], reply.status_code // 100) == (field, 4), field
 
