@@ -130,6 +130,10 @@ LUCKY_TESTS := tests/chaos tests/cli tests/client tests/contrib tests/dashboard 
 test-luck: $(STAMP) $(DASHBOARD_STAMP) ## run the tests of processes and of the browser 20 times beside four busy loops (hours)
 	$(PY) -m tests.support.luck $(LUCK_RUNS) $(PARALLEL) $(LUCKY_TESTS) $(ARGS)
 
+.PHONY: held-loop
+held-loop: $(STAMP) ## print the longest time that each route and loop held the event loop (about 20 minutes)
+	LONG_TESTS=1 $(PY) -m pytest -q -p no:xdist tests/server/holds/test_every_route_and_loop.py $(ARGS)
+
 .PHONY: test-fast
 test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no other process
 	$(PY) -m pytest $(PARALLEL) --fast $(ARGS)

@@ -9,6 +9,9 @@ import random
 import secrets
 import time
 
+# Seconds of processor time that the calling thread has used: others on the machine do not count.
+thread_seconds = time.thread_time
+
 
 class RealClock:
     """Milliseconds since 1970 (UTC)."""

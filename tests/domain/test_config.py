@@ -25,7 +25,7 @@ def test_the_defaults_are_the_designs() -> None:
     assert (DEFAULT.bad_worker_jobs, DEFAULT.bad_worker_window_ms) == (5, 600_000)
     assert DEFAULT.returned_exclusion_ms == 600_000
     assert (DEFAULT.batch_requests, DEFAULT.batch_bytes) == (1_000, 8 * 1024**2)
-    assert (DEFAULT.queue_limit, DEFAULT.chunk_rows) == (10_000, 1_000)
+    assert (DEFAULT.queue_limit, DEFAULT.chunk_rows) == (10_000, 500)
     assert DEFAULT.payload_limit == DEFAULT.result_limit == 1024**2
     assert DEFAULT.bound_ttl_ms == 30_000
     assert (DEFAULT.pool_open, DEFAULT.pool_idle) == (25, 5)

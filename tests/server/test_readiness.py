@@ -6,12 +6,15 @@ import os
 from pathlib import Path
 
 import apsw
+import msgspec
 import pytest
 from structlog.testing import capture_logs
 
 from tests.support.running import run
 from tests.support.running_server import RAW, RunningServer, error_of, job, running_server
 from windlass.domain.access.roles import Role
+from windlass.domain.rows.inbox import InboxRow
+from windlass.ports.store import WriteTx
 from windlass.server import readiness
 from windlass.store.sqlite.store import SqliteStore
 
@@ -97,5 +100,35 @@ def test_a_store_that_takes_no_write_is_not_ready(
             assert (status, said.startswith("disk full: the disk of")) == (503, True)
             store.writer.set_commit_hook(None)
             assert await _ready(server) == (200, "ok")
+
+    run(scenario())
+
+
+def test_a_submission_that_cannot_become_jobs_is_told_everywhere_and_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(readiness, "KEPT_SECONDS", 0)
+
+    async def scenario() -> None:
+        async with running_server() as server:
+            taken = await server.submit()
+            body = msgspec.json.encode({"jobs": [job()]})
+
+            async def put(tx: WriteTx) -> None:
+                # Its job exists already, so neither this nor its refusal can be written.
+                await tx.inbox.put([InboxRow(0, tx.now - 120_000, (taken,), "app", (), body)])
+
+            await server.services.engine.store.transact(put)
+            status, said = await _ready(server)
+            assert (status, "have waited 2 min to become jobs" in said) == (503, True), said
+            items = (await server.admin.get("/api/v1/attention")).json()["items"]
+            assert "inbox" in {one["kind"] for one in items}
+            lines = (await server.admin.get("/metrics")).text.splitlines()
+            (age,) = (line for line in lines if line.startswith("windlass_inbox_oldest_age"))
+            assert float(age.split()[1]) >= 120
+            assert (await server.admin.get("/api/v1/jobs/999999")).status_code == 404
+            signal = await server.admin.post("/api/v1/signals", json={"name": "go"})
+            assert signal.status_code == 201
+            assert (await server.show(await server.submit()))["state"] == "queued"
 
     run(scenario())

@@ -79,6 +79,24 @@ def test_the_sql_function_raises_for_what_is_no_job(
         app.execute("SELECT windlass.submit(%s)", [text])
 
 
+def test_what_is_too_deep_is_refused_in_the_users_own_transaction(
+    app: "psycopg.Connection[Any]",
+) -> None:
+    def nested(levels: int) -> dict[str, Any]:
+        value: Any = "[[[ ]" * 50  # brackets inside texts do not count
+        for _ in range(levels):
+            value = [value]
+        return {**ECHO, "args": {"argv": ["echo"], "env": {}, "function": value}}
+
+    with pytest.raises(psycopg.Error, match="at most 100 lists and objects inside one another"):
+        app.execute("SELECT windlass.submit(%s)", [json.dumps(nested(200))])
+    app.rollback()
+    with pytest.raises(InvalidInput, match="at most 100 lists and objects inside one another"):
+        windlass.submit_in(app, JobSpec(task="shell", args=nested(200)["args"]))
+    job = JobSpec(task="python", args={"function": "a:b", "args": [nested(90)["args"]["function"]]})
+    assert windlass.submit_in(app, job).id
+
+
 def test_what_only_a_server_can_refuse_becomes_a_rejected_job_with_the_reason(
     queue: Queue,
 ) -> None:

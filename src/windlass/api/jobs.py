@@ -16,10 +16,12 @@ from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.json_depth import check_depth, too_deep
 from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.ports.loop_time import aside
 from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.wire.jobs import (
     CanceledJob,
@@ -62,7 +64,10 @@ class Jobs:
     ) -> tuple[list[JobSpec], WorkflowSpec | None]:
         """Returns what a request submits; raises if the caller may not submit it."""
         check_count("jobs", request.jobs, self._engine.config)
-        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(request.jobs)]
+        numbered = enumerate(request.jobs)
+        specs = await aside(
+            len(request.jobs), lambda: [job_spec(job, who, f"jobs[{n}]") for n, job in numbered]
+        )
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)
@@ -75,9 +80,13 @@ class Jobs:
         A row has the rights of a submitter in its namespaces.
         """
         try:
-            request = convert(msgspec.json.decode(row.body), SubmitRequest, "submission")
+            decoded = msgspec.json.decode(row.body)
         except msgspec.DecodeError as error:
             raise InvalidInput("submission", "JSON", str(error)) from None
+        except RecursionError:
+            raise too_deep("submission") from None
+        check_depth(decoded, "submission", row.body)
+        request = convert(decoded, SubmitRequest, "submission")
         who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
         return InboxRequest(*await self.prepare(request, who))
 
@@ -131,7 +140,9 @@ class Jobs:
         await self._queries.check_visible(request.ids, who)
         await self._rights.check_own(request.ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
-        return CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        return await aside(
+            len(done), lambda: CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        )
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
         """Cancels one job, which must exist."""
@@ -148,7 +159,7 @@ class Jobs:
         check_count("ids", request.ids, self._engine.config)
         await self._queries.check_visible(request.ids, who)
         done = await self._engine.jobs.delete(request.ids, who.name)
-        return DeleteReply([DeletedJob(*one) for one in done])
+        return await aside(len(done), lambda: DeleteReply([DeletedJob(*one) for one in done]))
 
     async def delete_one(self, job: int, who: Identity) -> bool:
         """Deletes one ended job, which must exist."""

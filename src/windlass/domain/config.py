@@ -156,7 +156,7 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 10_000
     chunk_rows: Annotated[
         int, doc("rows", "Commands that change more rows run in chunks of this size.", least=1)
-    ] = 1_000
+    ] = 500
     log_limit: Annotated[
         int, doc("bytes", "A longer job log loses its middle; start and end are kept. 0: no limit.")
     ] = 256 * 1024 * 1024

@@ -239,9 +239,9 @@ class Engine:
 
     # For loops and services
 
-    async def run(self, step: Step[T]) -> T:
-        """Runs one step in a transaction of the group commit."""
-        answer: T = await self._committer.call(self._steps, step)
+    async def run(self, step: Step[T], rows: int = 0) -> T:
+        """Runs one step in a transaction of the group commit; see `Store.transact` for `rows`."""
+        answer: T = await self._committer.call(self._steps, step, rows)
         return answer
 
     def lane(self, run: Run[Q, A]) -> Callable[[Q], Awaitable[A]]:

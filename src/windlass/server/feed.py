@@ -2,16 +2,19 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from windlass.domain.rows.events import Event
 from windlass.engine.history.event_lines import EventLines
-from windlass.engine.history.read_events import CHUNK, read_new
+from windlass.engine.history.read_events import read_new
+from windlass.ports.loop_time import give_way
 from windlass.ports.store import Store
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
+
+CHUNK: Final = 250  # events that are read, counted and logged in one go
 
 
 class Spans(Protocol):
@@ -53,6 +56,7 @@ class Feed:
         self._logged = -1  # lines of earlier events were written before this server started
         # A store that waits for gaps in the log does so for one reader at a time.
         self._turn = asyncio.Lock()
+        self.chunk_turn = asyncio.Lock()  # of all streams: others get theirs between two chunks
 
     async def read_after(self, after: int, count: int) -> Sequence[Event]:
         """Returns events behind `after`, up to the first gap that may still be filled."""
@@ -77,6 +81,7 @@ class Feed:
             await self.begin()
         seen = 0
         while events := await self.read_after(self._after, CHUNK):
+            await give_way()
             also = None if self._spans is None else self._spans.learn
             await self._meters.jobs.learn(self._store, events, also)
             if self._spans is not None:

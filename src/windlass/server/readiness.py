@@ -1,10 +1,14 @@
-"""Says whether a server can do its work: its store and its blobs take what is written."""
+"""Says whether a server can do its work: its store and its blobs take what is written.
+
+What users submitted in transactions of their own must also become jobs.
+"""
 
 import asyncio
 from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
+from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, Inbox, late_inbox
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
@@ -23,9 +27,10 @@ class Problem(NamedTuple):
 class Readiness:
     """Writes a little to the store and the blobs, as jobs would."""
 
-    def __init__(self, engine: Engine, blobs: Blobs) -> None:
+    def __init__(self, engine: Engine, blobs: Blobs, inbox: Inbox) -> None:
         self._engine = engine
         self._blobs = blobs
+        self._inbox = inbox
         self._turn = asyncio.Lock()
         self._known_until = 0.0
         self._problem: Problem | None = None
@@ -44,11 +49,15 @@ class Readiness:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 await self._engine.run(_write)
                 await self._blobs.check()
+                waited = await self._inbox.waiting_ms()
         except WindlassError as error:
             return _say(error)
         except TimeoutError:
             silent = f"the store did not answer within {PATIENCE_SECONDS:g} s"
             return Problem(silent, silent)
+        if waited > INBOX_PATIENCE_MS:
+            late = late_inbox(waited)
+            return Problem(late, late)
         return None
 
 

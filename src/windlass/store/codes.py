@@ -29,6 +29,7 @@ from windlass.domain.rows.records import KEPT_WHILE_RUNNING
 from windlass.domain.rows.series import SeriesKind
 from windlass.domain.rows.steps import StepKind, StepState
 from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
+from windlass.domain.values.json_depth import MAX_DEPTH
 
 _NAME: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
 
@@ -86,6 +87,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     yield "job.rules", _literal(msgspec.json.encode(json_rules()).decode())
     yield "inbox.protocol", PROTOCOL
     yield "inbox.most", MOST_JOBS
+    yield "json.max_depth", MAX_DEPTH
     yield "manual.no", 0
     yield "manual.yes", 1
     yield "manual.kept_while_running", KEPT_WHILE_RUNNING

@@ -8,16 +8,22 @@ would let others in between, and is refused.
 from collections.abc import Awaitable
 from typing import TypeVar
 
+from windlass.ports.loop_time import INLINE
+
 T = TypeVar("T")
 
 
 def drive(coroutine: Awaitable[T]) -> T:
     """Returns what `coroutine` returns or raises; RuntimeError if it tries to wait."""
     steps = coroutine.__await__()
+    outside = INLINE.set(True)
     try:
-        steps.send(None)
+        while steps.send(None) is None:  # it offers others a turn, and they get theirs later
+            pass
     except StopIteration as done:
         result: T = done.value
         return result
+    finally:
+        INLINE.reset(outside)
     steps.close()
     raise RuntimeError("a store transaction tried to wait")

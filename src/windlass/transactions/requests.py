@@ -16,6 +16,7 @@ from windlass.domain.rows.inbox import MOST_JOBS
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.tasks.references import RESULT, references_in, results_in
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.json_depth import check_depth
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
@@ -85,6 +86,7 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
     refuse_files(jobs, NO_FILES)
     own = [with_ids(job) for job in jobs]
     for number, job in enumerate(own):
+        check_depth(job, f"jobs[{number}]")
         if job.submitted_by is not None:
             field = f"jobs[{number}].submitted_by"
             raise InvalidInput(field, "left to the server", job.submitted_by)

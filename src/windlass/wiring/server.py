@@ -54,10 +54,11 @@ POOLS: Final = "pools"  # below the data directory: what workers of local pools 
 async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     """Runs an engine with everything that a server's routes call."""
     clock = RealClock()
+    meters = Meters(options.store.partition(":")[0])
+    meters.holds.watch(asyncio.get_running_loop())
     async with running_backend(options) as backend:
         engine = backend.engine
         backend.loops.start()
-        meters = Meters(options.store.partition(":")[0])
         counters, names = engine.counters, WorkerNames(engine.store)
         tracing = _start_tracing(engine, clock)
         feed = _make_feed(engine, names, meters, options.log_level, tracing)
@@ -101,7 +102,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 reactions=backend.reactions,
                 pools=pools,
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
-                readiness=Readiness(engine, backend.blobs),
+                readiness=Readiness(engine, backend.blobs, backend.inbox),
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput, shorten
+from windlass.domain.values.json_depth import check_depth
 
+NODE_LIMIT: Final = 500_000  # values of one description
 MARK: Final = "${{"  # begins what is substituted
 
 
@@ -191,12 +193,23 @@ def plain(node: Node) -> Any:
 
 
 def of_plain(value: Any, place: Place = NOWHERE) -> Node:
-    """Returns a Python value as a node; every part has the same position."""
+    """Returns a Python value as a node; every part has the same position.
+
+    Raises `InvalidInput` for one that is too deep or too large.
+    """
+    check_depth(value, "body")
+    node = _of_plain(value, place)
+    if node.size > NODE_LIMIT:
+        raise node.refuse("body", f"at most {NODE_LIMIT} values", "more")
+    return node
+
+
+def _of_plain(value: Any, place: Place) -> Node:
     if isinstance(value, Mapping):
-        entries = {str(name): of_plain(child, place) for name, child in value.items()}
+        entries = {str(name): _of_plain(child, place) for name, child in value.items()}
         return mapping(entries, place, {})
     if isinstance(value, list | tuple):
-        return sequence([of_plain(child, place) for child in value], place)
+        return sequence([_of_plain(child, place) for child in value], place)
     return Node(value, place, as_text(value))
 
 

@@ -13,11 +13,18 @@ from typing import Any, Final
 import yaml
 
 from windlass.domain.values.errors import NOT_KNOWN
-from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, mapping, sequence
+from windlass.workflows.nodes import (
+    NODE_LIMIT,
+    Faults,
+    Misdescribed,
+    Node,
+    Place,
+    mapping,
+    sequence,
+)
 
 SIZE_LIMIT: Final = 4 * 1024 * 1024
 DEPTH_LIMIT: Final = 50
-NODE_LIMIT: Final = 500_000
 
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS: Final = {

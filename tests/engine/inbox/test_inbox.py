@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from tests.engine.support.rig import HOUR, Rig
 from windlass.api.jobs import Jobs
@@ -14,9 +15,10 @@ from windlass.domain.access.policy import AccessPolicy
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.rows.inbox import InboxRow
+from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.history.retention import trim_aliases
-from windlass.engine.inbox.inbox import Inbox
+from windlass.engine.inbox.inbox import Inbox, InboxRequest
 from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import WriteTx
@@ -160,3 +162,84 @@ async def test_a_job_that_is_looked_up_is_moved_first(rig: Rig) -> None:
     (job,) = await put(rig, JOB)
     queries = Queries(rig.engine, inbox_of(rig.engine))
     assert (await queries.job(job, ADMIN)).state == "queued"
+
+
+DEEP: Any = None
+for _ in range(900):  # deeper than Python can follow in code that calls itself for each level
+    DEEP = [DEEP]
+
+
+async def test_a_row_that_nobody_can_read_is_one_rejected_row(rig: Rig) -> None:
+    (deep,) = await put(rig, {**JOB, "args": {"n": DEEP}})
+    (named,) = await put(rig, {**JOB, "name": "n", "args": {"n": DEEP}})
+    body = b'{"jobs": ' + b"[" * 3_000 + b"]" * 3_000 + b"}"
+    deeper = await _put_body(rig, body)
+    broken = await _put_body(rig, b'{"jobs": [{"task": "t", "labels": {"\\ud800": "x"}}]')
+    (good,) = await put(rig, JOB)
+    inbox = inbox_of(rig.engine)
+    assert await inbox.move() == 5
+    queries = Queries(rig.engine, inbox)
+    for job in (deep, named, deeper):
+        shown = await queries.job(job, ADMIN)
+        assert shown.state == "rejected"
+        assert "at most 100 lists and objects inside one another" in str(shown.reason)
+    assert (await queries.job(broken, ADMIN)).state == "rejected"
+    assert (await queries.job(good, ADMIN)).state == "queued"
+    with pytest.raises(NotFound):
+        await queries.job(good + 1, ADMIN)
+    assert (await rig.snapshot()).inbox == ()
+
+
+async def test_a_row_whose_reading_fails_in_any_way_holds_up_no_other(rig: Rig) -> None:
+    (bad,) = await put(rig, {**JOB, "name": "bad"})
+    (good,) = await put(rig, JOB)
+    read = Jobs(rig.engine, Queries(rig.engine)).read_inbox
+
+    async def read_or_fail(row: InboxRow) -> InboxRequest:
+        if row.jobs == (bad,):
+            raise KeyError("a bug")
+        return await read(row)
+
+    with capture_logs() as logged:
+        await Inbox(rig.engine, read_or_fail).move()
+    assert [entry["event"] for entry in logged if entry["log_level"] != "debug"] == [
+        "inbox_refused"
+    ]
+    shown = await Queries(rig.engine).job(bad, ADMIN)
+    assert (shown.state, "KeyError: 'a bug'" in str(shown.reason)) == ("rejected", True)
+    assert (await Queries(rig.engine).job(good, ADMIN)).state == "queued"
+
+
+async def test_the_age_of_the_oldest_row_is_known(rig: Rig) -> None:
+    inbox = inbox_of(rig.engine)
+    assert await inbox.waiting_ms() == 0
+    await put(rig, JOB)
+    await rig.advance(HOUR)
+    await put(rig, JOB)
+    assert await inbox.waiting_ms() == HOUR
+    await inbox.move()
+    assert await inbox.waiting_ms() == 0
+
+
+async def test_a_row_that_cannot_even_be_refused_stays_and_holds_up_no_other(rig: Rig) -> None:
+    (taken,) = await put(rig, JOB)
+    inbox = inbox_of(rig.engine)
+    await inbox.move()
+    await _put_body(rig, msgspec.json.encode({"jobs": [JOB]}), taken)
+    (good,) = await put(rig, JOB)
+    with capture_logs() as logged:
+        await inbox.move()
+        await inbox.move()
+    told = [entry["event"] for entry in logged if entry["log_level"] != "debug"]
+    assert told == ["inbox_refused", "inbox_stuck"]
+    assert (await Queries(rig.engine).job(good, ADMIN)).state == "queued"
+    assert [row.jobs for row in (await rig.snapshot()).inbox] == [(taken,)]
+
+
+async def _put_body(rig: Rig, body: bytes, known: int = 0) -> int:
+    async def write(tx: WriteTx) -> int:
+        job = known or (await tx.jobs.allocate(1))[0]
+        await tx.inbox.put([InboxRow(0, tx.now, (job,), "role:app", (), body)])
+        return job
+
+    return await rig.store.transact(write)

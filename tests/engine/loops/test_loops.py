@@ -87,7 +87,8 @@ class Rounds:
     name = "rounds"
     interval_ms = 1
 
-    def __init__(self) -> None:
+    def __init__(self, error: Exception) -> None:
+        self.error = error
         self.ran: list[int] = []
         self.ticker: Ticker[None] | None = None
         self.over = asyncio.Event()
@@ -95,7 +96,7 @@ class Rounds:
     async def run_once(self, now: int) -> None:
         self.ran.append(now)
         if len(self.ran) <= 2:
-            raise StoreUnavailable("away", outcome_unknown=False)
+            raise self.error
         assert self.ticker is not None
         if len(self.ran) == 4:
             self.ticker.stop_soon()
@@ -113,8 +114,13 @@ class StillClock:
         self.now += duration_ms
 
 
-async def test_a_ticker_goes_on_after_an_unavailable_store(memory_rig: Rig) -> None:
-    rounds = Rounds()
+@pytest.mark.parametrize(
+    "error", [StoreUnavailable("away", outcome_unknown=False), RecursionError("a bug of ours")]
+)
+async def test_a_ticker_goes_on_after_any_error_and_logs_it_once(
+    memory_rig: Rig, error: Exception
+) -> None:
+    rounds = Rounds(error)
     rounds.ticker = Ticker(rounds, StillClock())
     with capture_logs() as logged:
         rounds.ticker.start()

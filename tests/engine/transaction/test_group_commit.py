@@ -32,11 +32,11 @@ class Counting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
         self.transactions += 1
         if self.failing:
             raise self.failing.pop()
-        return await self._store.transact(work)
+        return await self._store.transact(work, rows)
 
 
 async def count_transactions(rig: Rig) -> Counting:

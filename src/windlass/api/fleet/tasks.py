@@ -28,7 +28,9 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.domain.values.suggest import did_you_mean
 from windlass.engine.engine import Engine
+from windlass.engine.schedules.planning import weight_of
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import aside
 from windlass.wire.fleet.tasks import Preview, Problem, TaskInfo, TaskList
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.schedules import StartRequest
@@ -105,7 +107,8 @@ class Tasks:
         """Checks the parameters of a template, and returns the texts that would start it."""
         template = await planning.template(name, given.version, namespace)
         try:
-            expand(template.body, given.parameters)
+            weight = weight_of(template.body)
+            await aside(weight, lambda: expand(template.body, given.parameters))
         except InvalidInput as error:
             return Preview(problems=[_parameter_problem(error)])
         texts = start_texts(name, given.parameters, given.version)

@@ -13,8 +13,9 @@ from windlass.domain.graphs.timeline import Run, Window, lay_out
 from windlass.domain.rows.records import Attempt, WorkflowRow
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.engine import Engine
-from windlass.engine.graphs.graphs import CHUNK, Graphs, aside
+from windlass.engine.graphs.graphs import CHUNK, Graphs
 from windlass.engine.graphs.loaded import Loaded
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx
 from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
 from windlass.wire.graphs.graph import GraphStates, WorkflowGraph

@@ -22,6 +22,7 @@ from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.fleet.losses import describe, known_losses
+from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
 from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
@@ -64,6 +65,7 @@ class Attention:
             if may(who, Action.READ_FLEET, FLEET):
                 found += _lost(await known_losses(tx), tx.now)
                 found += _unwell(await tx.workers.all())
+                found += _late(await tx.inbox.oldest(), tx.now)
             return found
 
         items = await self._engine.store.read(read)
@@ -302,6 +304,24 @@ def _left(worker: Worker) -> bool:
     """Returns True if it stops by itself, or was drained and then did, as idle ones of pools do."""
     drained = worker.status == WorkerStatus.OFFLINE and worker.reason == STOPPED + WHILE_DRAINING
     return drained or worker.reason == LEAVING
+
+
+def _late(submitted: int | None, now: int) -> list[AttentionItem]:
+    """Tells about submissions of users' transactions that do not become jobs."""
+    waited = 0 if submitted is None else now - submitted
+    if waited <= INBOX_PATIENCE_MS:
+        return []
+    return [
+        AttentionItem(
+            kind="inbox",
+            severity="error",
+            title="Submissions of users' transactions wait",
+            reason=f"{late_inbox(waited)}.",
+            count=1,
+            exact=False,
+            link="jobs",
+        )
+    ]
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:

@@ -1,6 +1,7 @@
 """Jobs as they were at an earlier moment: one, or a page of a list."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -14,7 +15,7 @@ from windlass.domain.access.may import sees
 from windlass.domain.access.roles import Identity
 from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.rows.views import JobFilter, JobSort, Place
+from windlass.domain.rows.views import JobFilter, JobPage, JobSort, Place
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
@@ -24,6 +25,7 @@ from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.wire.jobs import Job, JobList
 
 LOOKED: Final = 500  # jobs that one page looks at
+PART: Final = 5  # jobs that are rewound in one view
 
 
 class PastJobs:
@@ -67,43 +69,51 @@ class PastJobs:
         if sort is not JobSort.NEWEST:
             raise InvalidInput("sort", "newest, for the past", sort)
 
-        async def read(tx: ReadTx) -> JobList:
-            point = await find_point(tx, as_of)
-            states = states_of(wanted)
-            then = min(point.at + 1, wanted.created_to or point.at + 1)
-            base = wanted._replace(
-                states=(), failures=(), dead=False, current=False, finished_from=None,
-                finished_to=None, created_to=then,
-            )  # fmt: skip
-            cursor, looked = (after[1] if after else 0), 0
-            found: list[JobRecord] = []
-            while looked < LOOKED:
-                page = await tx.views.jobs(base, cursor, min(LOOKED, 2 * limit))
-                looked += max(page.looked, 1)
-                for record in await self._rewound(tx, page.jobs, point):
-                    matches = not states or record.state in states
-                    if wanted.dead or wanted.current:
-                        matches = matches and not record.facts.superseded_by
-                    if matches and fitting(wanted, [text_of(record)]):
-                        found.append(record)
-                    if len(found) == limit:
-                        return await self._list(tx, found, (0, record.facts.id), looked, point)
-                cursor = page.next
-                if not cursor:
-                    return await self._list(tx, found, None, looked, point)
-            return await self._list(tx, found, (0, cursor), looked, point)
+        store = self._engine.store
+        point = await store.read(lambda tx: find_point(tx, as_of))
+        states = states_of(wanted)
+        then = min(point.at + 1, wanted.created_to or point.at + 1)
+        base = wanted._replace(
+            states=(), failures=(), dead=False, current=False, finished_from=None,
+            finished_to=None, created_to=then,
+        )  # fmt: skip
+        cursor, looked = (after[1] if after else 0), 0
+        found: list[JobRecord] = []
+        while looked < LOOKED:
+            page = await store.read(partial(_page, base, cursor, min(LOOKED, 2 * limit)))
+            looked += max(page.looked, 1)
+            for record in await self._rewound_in_parts(page.jobs, point):
+                matches = not states or record.state in states
+                if wanted.dead or wanted.current:
+                    matches = matches and not record.facts.superseded_by
+                if matches and fitting(wanted, [text_of(record)]):
+                    found.append(record)
+                if len(found) == limit:
+                    return await self._list(found, (0, record.facts.id), looked, point)
+            cursor = page.next
+            if not cursor:
+                return await self._list(found, None, looked, point)
+        return await self._list(found, (0, cursor), looked, point)
 
-        return await self._engine.store.read(read)
+    async def _rewound_in_parts(
+        self, records: Sequence[JobRecord], point: PastPoint
+    ) -> list[JobRecord]:
+        """Rewinds a few at a time: the past is the same in every view, and others have a turn."""
+        found: list[JobRecord] = []
+        for start in range(0, len(records), PART):
+            part = partial(self._rewound, records=records[start : start + PART], point=point)
+            found += await self._engine.store.read(part)
+        return found
 
     async def _list(
         self,
-        tx: ReadTx,
         found: Sequence[JobRecord],
         following: Place | None,
         looked: int,
         point: PastPoint,
     ) -> JobList:
-        await self._engine.catalog.know(tx, {record.facts.shape for record in found})
+        shapes = {record.facts.shape for record in found}
+        await self._engine.store.read(partial(self._engine.catalog.know, shapes=shapes))
         jobs = [self._show(record) for record in found]
         return JobList(jobs, format_place(following), looked, format_moment(point.at))
 
@@ -134,3 +144,7 @@ class PastJobs:
     def _show(self, record: JobRecord) -> Job:
         shape = self._engine.catalog.shapes[record.facts.shape]
         return show_job(record, shape, self._engine.config, (), Outlook(), NO_DEPENDENCIES)
+
+
+async def _page(wanted: JobFilter, cursor: int, count: int, tx: ReadTx) -> JobPage:
+    return await tx.views.jobs(wanted, cursor, count)

@@ -14,8 +14,15 @@ from windlass.wire.system import EventInfo
 PAUSE_SECONDS: Final = 1.0
 _DATA: Final = b"data: "
 _COMMENT: Final = b":"
+_MORE: Final = b"event: more"
+
+
+class _More(msgspec.Struct):
+    after: int
+
 
 _decode = msgspec.json.Decoder(EventInfo).decode
+_decode_more = msgspec.json.Decoder(_More).decode
 
 
 async def stream_events(
@@ -61,12 +68,23 @@ async def _resumed(
 
 
 async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
-    """Yields the data of the events of one stream, and nothing (b"") for signs of life."""
-    rest = b""
-    async for chunk in transport.stream("/api/v1/events", query, "text/event-stream"):
-        *lines, rest = (rest + chunk).split(b"\r\n")
-        for line in lines:
-            if line.startswith(_DATA):
-                yield line.removeprefix(_DATA)
-            elif line.startswith(_COMMENT):
-                yield b""
+    """Yields the data of the events of one stream, and nothing (b"") for signs of life.
+
+    A long answer comes in parts: each but the last says where the next one begins.
+    """
+    while True:
+        rest, ends, after = b"", False, None
+        async for chunk in transport.stream("/api/v1/events", query, "text/event-stream"):
+            *lines, rest = (rest + chunk).split(b"\r\n")
+            for line in lines:
+                if line == _MORE:
+                    ends = True
+                elif line.startswith(_DATA) and ends:
+                    after = _decode_more(line.removeprefix(_DATA)).after
+                elif line.startswith(_DATA):
+                    yield line.removeprefix(_DATA)
+                elif line.startswith(_COMMENT):
+                    yield b""
+        if after is None:
+            return
+        query = {**query, "after": after, "since": None, "last": None}

@@ -23,6 +23,7 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx, Store
 
 
@@ -63,11 +64,10 @@ class Jobs:
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
     ) -> list[Canceled]:
         """Cancels jobs."""
-        for job in jobs:
-            check_id("job", job)
+        await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("reason", reason)
         check_text("actor", actor)
-        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor))
+        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor), len(jobs))
         await self._cascades.settled()
         return canceled
 
@@ -127,10 +127,9 @@ class Jobs:
 
     async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[Deleted]:
         """Deletes ended jobs that nothing needs any more, with their logs and artifacts."""
-        for job in jobs:
-            check_id("job", job)
+        await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("actor", actor)
-        return await self._run(lambda work: delete_jobs(work, jobs, actor))
+        return await self._run(lambda work: delete_jobs(work, jobs, actor), len(jobs))
 
     async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
         """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
@@ -144,8 +143,9 @@ class Jobs:
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        checked = self._submissions.validate(as_children(jobs, parent, namespace), now)
-        done = await self._run(lambda work: submit_children(work, holder, checked, key))
+        children = as_children(jobs, parent, namespace)
+        checked = await aside(len(jobs), lambda: self._submissions.validate(children, now))
+        done = await self._run(lambda work: submit_children(work, holder, checked, key), len(jobs))
         return done._replace(workflow=parent.workflow)
 
     async def note_activity(self, sign: Activity) -> bool:
@@ -185,6 +185,11 @@ class Jobs:
         if body is None:
             raise NotFound("job", job)
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
+
+
+def _check_ids(jobs: Sequence[int]) -> None:
+    for job in jobs:
+        check_id("job", job)
 
 
 async def _facts_now(tx: ReadTx, job: int) -> tuple[int, JobFacts | None]:

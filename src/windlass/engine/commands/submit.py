@@ -26,8 +26,9 @@ from windlass.engine.submit.submission import (
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.gc_pause import MANY, gc_paused
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
+from windlass.ports.gc_pause import MANY, gc_paused
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx, Store
 
 
@@ -100,7 +101,8 @@ class SubmitCommand:
     async def submit_validated(self, submission: Submission) -> Submitted:
         """Submits jobs that may refer to others; the workflow that has its key is the answer."""
         try:
-            return await self._committer.call(self._graphs, submission)
+            rows = len(submission.jobs)
+            return await self._committer.call(self._graphs, submission, rows)
         except Duplicate as found:
             return await self.answer_duplicate(found, submission)
 
@@ -109,7 +111,7 @@ class SubmitCommand:
     ) -> Submitted:
         # Most jobs need no clock, and the time of a shared store is a question to it.
         now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
-        checked = self.validate(jobs, now)
+        checked = await aside(len(jobs), lambda: self.validate(jobs, now))
         if workflow is not None:
             workflow = with_digest(workflow, jobs)
         submission = Submission(checked, workflow, key, reopen)
@@ -120,7 +122,7 @@ class SubmitCommand:
         else:
             if self._store.inline and not self._plain.pending:
                 self._wake_early(checked)
-            done = await self._committer.call(self._plain, submission)
+            done = await self._committer.call(self._plain, submission, len(jobs))
         if at_once:
             await self._run(partial(reject_at_once, jobs=done.ids))
         return done

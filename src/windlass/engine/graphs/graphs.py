@@ -3,7 +3,7 @@
 import asyncio
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Final, TypeVar
@@ -19,6 +19,7 @@ from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.graphs.loaded import Figures, Loaded, Structure, digest_of
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
+from windlass.ports.loop_time import SMALL, aside
 from windlass.ports.store import ReadTx, Store
 
 MOST_JOBS: Final = 200_000
@@ -27,7 +28,6 @@ KEPT: Final = 4_000_000  # jobs and dependencies of all graphs that are kept
 KEPT_GRAPHS: Final = 64
 CHUNK: Final = 1_000  # jobs that are read at once
 EVENTS: Final = 1_000  # that are read at once
-SMALL: Final = 2_000  # jobs and dependencies that need no thread
 FIGURES_MS: Final = 5_000  # for how long the figures of a large graph may be old
 REREAD_MS: Final = 5_000  # how often all states of a large graph are read at most
 
@@ -187,13 +187,6 @@ class Graphs:
             loaded.weight <= SMALL or now - loaded.read_at > REREAD_MS
         ):
             await self._read_all(loaded)
-
-
-async def aside(weight: int, work: Callable[[], T]) -> T:
-    """Does this in a thread if it is much, so that the loop goes on."""
-    if weight <= SMALL:
-        return work()
-    return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
 async def _version(tx: ReadTx, workflow: int) -> tuple[WorkflowRow, int]:

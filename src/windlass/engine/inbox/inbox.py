@@ -1,10 +1,11 @@
 """Turns committed submissions of users' transactions into jobs, each exactly once.
 
 A row leaves `inbox` in the transaction that writes its jobs. What is refused becomes jobs too:
-rejected ones, whose reason says why, so that nobody waits for a job that never comes.
+rejected ones, whose reason says why, so that nobody waits for a job that never comes. Whatever a
+row raises is about that row alone: the others go on.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -15,12 +16,12 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.values.errors import (
-    Conflict,
     InvalidInput,
     Overloaded,
     StoreUnavailable,
     WindlassError,
 )
+from windlass.domain.values.quantities import readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.inbox.named_jobs import ids_named, with_others
@@ -29,11 +30,21 @@ from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, with_digest
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import DOING, give_way
 from windlass.ports.store import News, ReadTx
 
 AT_ONCE: Final = 500  # rows that are read, and plain ones that are written, together
+INBOX_PATIENCE_MS: Final = 60_000  # rows wait less than a second where all is well
 
 log = structlog.get_logger()
+
+
+def late_inbox(waited_ms: int) -> str:
+    """Returns what to say about a row that has waited for too long."""
+    return (
+        f"submissions of users' transactions have waited {readable_duration(waited_ms)} to become "
+        "jobs; the server's log says why (inbox_stuck, loop failed)"
+    )
 
 
 class InboxRequest(NamedTuple):
@@ -64,7 +75,7 @@ class Inbox:
         self._read = read
         self._moving = False
         self._again = False
-
+        self._stuck: set[int] = set()  # rows that cannot even be refused, and that the log names
         self._stop: Callable[[], None] = lambda: None
 
     def listen(self) -> None:
@@ -85,6 +96,7 @@ class Inbox:
 
     async def _move_quietly(self) -> None:
         """Moves rows; the loop tries again what fails, and says so."""
+        DOING.set("loop inbox")
         try:
             await self.move()
         except WindlassError:
@@ -103,6 +115,15 @@ class Inbox:
         finally:
             self._moving = False
 
+    async def waiting_ms(self) -> int:
+        """Returns how long the oldest row has waited; 0 without one."""
+
+        async def read(tx: ReadTx) -> int:
+            at = await tx.inbox.oldest()
+            return 0 if at is None else max(0, tx.now - at)
+
+        return await self._engine.store.read(read)
+
     async def job_for(self, job: int) -> int:
         """Returns the job that an id means which was not among the jobs a moment ago."""
         await self.move()
@@ -116,17 +137,29 @@ class Inbox:
             # All were committed before any of them is a job, so a key that two of them have is
             # taken when the second is moved, even if the first has run by then.
             together = frozenset(job for row in rows for job in row.jobs)
-            found = [await self._check(row, together) for row in rows]
-            checked = [one for one in found if one is not None]
-            plain = [one for one in checked if is_plain(one.submission)]
-            if plain:
-                await self._engine.run(partial(_enter, rows=plain))
+            checked = []
+            for row in rows:
+                one = await self._check(row, together)
+                checked += [] if one is None else [one]
+                await give_way()
+            await self._enter_plain([one for one in checked if is_plain(one.submission)])
             for one in checked:
                 if not is_plain(one.submission):
-                    await self._enter_tied(one)
+                    await self._enter_alone(one)
             await self._reject_at_once(checked)
             moved += len(rows)
         return moved
+
+    async def _enter_plain(self, rows: Sequence[_Checked]) -> None:
+        """Writes plain rows, many in one transaction; each by itself if that fails."""
+        for some in _in_batches(rows):
+            try:
+                await self._engine.run(partial(_enter, rows=some))
+            except (StoreUnavailable, Overloaded):
+                raise
+            except Exception:
+                for one in some:
+                    await self._enter_alone(one)
 
     async def _check(self, row: InboxRow, together: frozenset[int]) -> _Checked | None:
         """Returns what the row submits; refuses it and returns None if that is invalid."""
@@ -135,17 +168,17 @@ class Inbox:
             if len(request.jobs) != len(row.jobs):
                 raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
             jobs = self._engine.validate(self._engine.begin_trace(request.jobs), row.at)
+            new = request.workflow
+            workflow = None if new is None else with_digest(new, request.jobs)
         except (StoreUnavailable, Overloaded):
             raise
-        except WindlassError as error:
+        except Exception as error:
             await self._refuse(row, (), error)
             return None
-        new = request.workflow
-        workflow = None if new is None else with_digest(new, request.jobs)
         return _Checked(row, Submission(jobs, workflow, ids=row.jobs, beside=together))
 
-    async def _enter_tied(self, one: _Checked) -> None:
-        """Writes one row; others share no transaction with it, which would lock in any order."""
+    async def _enter_alone(self, one: _Checked) -> None:
+        """Writes one row; tied ones share no transaction, which would lock in any order."""
         try:
             one = await self._follow_aliases(one)
             await self._engine.run(partial(_enter, rows=[one]))
@@ -153,7 +186,7 @@ class Inbox:
             raise
         except Duplicate as found:
             await self._answer_duplicate(one, found)
-        except WindlassError as error:
+        except Exception as error:
             await self._refuse(one.row, one.submission.jobs, error)
 
     async def _follow_aliases(self, one: _Checked) -> _Checked:
@@ -172,17 +205,36 @@ class Inbox:
         """Lets the jobs of the open workflow with this key stand for those of the row."""
         try:
             answer = await self._engine.answer_duplicate(found, one.submission)
-        except Conflict as error:
+        except (StoreUnavailable, Overloaded):
+            raise
+        except Exception as error:
             await self._refuse(one.row, one.submission.jobs, error)
         else:
             await self._engine.run(partial(_take_as, one=one, answer=answer))
 
-    async def _refuse(
-        self, row: InboxRow, jobs: Sequence[ValidatedJob], error: WindlassError
-    ) -> None:
-        reason = f"refused after the commit of its transaction: {error}"
-        log.warning("inbox_refused", submitted_by=row.submitted_by, jobs=row.jobs[:3], why=reason)
-        await self._engine.run(partial(write_refused, row=row, jobs=jobs, reason=reason))
+    async def _refuse(self, row: InboxRow, jobs: Sequence[ValidatedJob], error: Exception) -> None:
+        """Turns a row into rejected jobs. One that even this cannot read stays, and is logged."""
+        why = str(error) if isinstance(error, WindlassError) else f"{type(error).__name__}: {error}"
+        reason = f"refused after the commit of its transaction: {why}"
+        if row.id in self._stuck:
+            return
+        # What is no error of a user is a bug of ours: the log says where.
+        where = None if isinstance(error, WindlassError) else error
+        log.warning(
+            "inbox_refused", submitted_by=row.submitted_by, jobs=row.jobs[:3], why=reason,
+            exc_info=where,
+        )  # fmt: skip
+        for shown in (jobs, ()) if jobs else ((),):
+            try:
+                await self._engine.run(partial(write_refused, row=row, jobs=shown, reason=reason))
+            except (StoreUnavailable, Overloaded):
+                raise
+            except Exception as failed:
+                if not shown and row.id not in self._stuck:
+                    self._stuck.add(row.id)
+                    log.error("inbox_stuck", row=row.id, jobs=row.jobs[:3], exc_info=failed)
+            else:
+                return
 
     async def _reject_at_once(self, checked: Sequence[_Checked]) -> None:
         always = self._engine.config.capability_grace_ms == 0
@@ -194,6 +246,20 @@ class Inbox:
         ]
         if jobs:
             await self._engine.run(partial(reject_at_once, jobs=jobs))
+
+
+def _in_batches(rows: Sequence[_Checked]) -> Iterator[list[_Checked]]:
+    """Divides rows so that no transaction writes many jobs of several rows."""
+    batch: list[_Checked] = []
+    size = 0
+    for row in rows:
+        if batch and size + len(row.row.jobs) > AT_ONCE:
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += len(row.row.jobs)
+    if batch:
+        yield batch
 
 
 async def _waiting(tx: ReadTx, after: int) -> list[InboxRow]:

@@ -15,7 +15,7 @@ from windlass.engine.transaction.unit_of_work import Work
 
 REFUSED: Final = "refused"  # the task of a job that cannot be shown as it was described
 REJECTED: Final = State.REJECTED.code
-LONGEST_REASON: Final = 2_000
+MAX_REASON: Final = 2_000
 
 
 async def write_refused(
@@ -27,6 +27,8 @@ async def write_refused(
     that a retry by hand checks them again. Others become jobs of the task `refused`.
     """
     if not await work.tx.inbox.take([row.id]):
+        return
+    if not row.jobs:
         return
     shown = list(jobs) or [_unreadable(work, row)] * len(row.jobs)
     shapes = await work.intern(shown)
@@ -41,11 +43,9 @@ async def write_refused(
         )
         ends.append(
             JobEnd(number, REJECTED, 0, 0, 0, 0, None, None, None, None, work.now, 0, None, None,
-                   reason[:LONGEST_REASON], None)
+                   reason[:MAX_REASON], None)
         )  # fmt: skip
-        work.move(
-            number, shape, None, 0, 0, REJECTED, reason[:LONGEST_REASON], actor=row.submitted_by
-        )
+        work.move(number, shape, None, 0, 0, REJECTED, reason[:MAX_REASON], actor=row.submitted_by)
     await work.tx.jobs.insert(rows)
     await work.tx.jobs.end(ends)
     work.effects.ended += [end.job for end in ends]
@@ -74,7 +74,7 @@ def _task_of(body: bytes) -> str | None:
     """Returns the task of the first job, if it can be read and shown."""
     try:
         tasks = msgspec.json.decode(body, type=_Tasks).jobs
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return None
     found = tasks[0].task[:100] if tasks else ""
     return found if found.isprintable() and found else None

@@ -5,7 +5,8 @@ wiring, turns them into specs.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,6 +16,10 @@ from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, check_workflow
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import SMALL, aside
+
+MANY_ROWS: Final = SMALL + 1  # what a transaction may write whose description is not read yet
+_MULTIPLY: Final = (b'"matrix"', b'"count"', b'"workflow"')
 
 
 class PlanRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,10 +59,28 @@ class Planner(Protocol):
     def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
 
 
+async def plan_aside(planner: Planner, order: PlanRequest) -> PlannedWorkflow:
+    """Plans a workflow, in a thread if that may take long."""
+    weight = len(order.jobs) if order.description is None else weight_of(order.description)
+    return await aside(weight, partial(planner.plan, order))
+
+
+def weight_of(description: Mapping[str, Any]) -> int:
+    """Returns how much work it is to read a description: its values, or more than is small.
+
+    One that multiplies jobs is not small: how much it means is known when it has been read.
+    """
+    text = msgspec.json.encode(description)
+    if any(word in text for word in _MULTIPLY):
+        return MANY_ROWS
+    return sum(map(text.count, (b",", b":", b"[", b"{")))
+
+
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
     """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
-    jobs = engine.validate(engine.begin_trace(planned.jobs), work.now)
+    traced = engine.begin_trace(planned.jobs)
+    jobs = await aside(len(traced), lambda: engine.validate(traced, work.now))
     submission = Submission(jobs, planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):

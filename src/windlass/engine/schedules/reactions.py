@@ -25,7 +25,13 @@ from windlass.domain.values.quantities import parse_duration_ms, readable_durati
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.schedules.planning import Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.planning import (
+    MANY_ROWS,
+    Planner,
+    PlanRequest,
+    plan_aside,
+    submit_planned,
+)
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
@@ -96,7 +102,7 @@ class Reactions:
     # Follow-ups
 
     async def _submit(self, reaction: int) -> None:
-        await self._engine.run(lambda work: self._submit_within(work, reaction))
+        await self._engine.run(lambda work: self._submit_within(work, reaction), MANY_ROWS)
 
     async def _submit_within(self, work: Work, reaction: int) -> None:
         task = await _pending(work.tx, reaction)
@@ -107,7 +113,7 @@ class Reactions:
             namespace = task.workflow.namespace
             template = await find_template(work.tx, namespace, task.reaction.submit)
             order = plan_request_of(template, order)
-        planned = self._planner.plan(order)
+        planned = await plan_aside(self._planner, order)
         submitted = await submit_planned(work, self._engine, planned)
         made = submitted.known_workflow
         await _end(work, task.row, ReactionState.DONE, made, f"submitted workflow {made}")

@@ -26,7 +26,13 @@ from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavail
 from windlass.domain.values.times import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.schedules.planning import PlannedWorkflow, Planner, PlanRequest, submit_planned
+from windlass.engine.schedules.planning import (
+    MANY_ROWS,
+    Planner,
+    PlanRequest,
+    plan_aside,
+    submit_planned,
+)
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
@@ -104,7 +110,9 @@ class Runs:
         """Handles the oldest waiting run in one transaction; in a second if it cannot start."""
         tried: list[int] = []
         try:
-            return await self._engine.run(lambda work: self._advance(work, schedule, tried))
+            return await self._engine.run(
+                lambda work: self._advance(work, schedule, tried), MANY_ROWS
+            )
         except (StoreUnavailable, Overloaded):
             raise
         except WindlassError as error:
@@ -136,7 +144,7 @@ class Runs:
         if not decision.start:
             return Advanced(cancel=decision.cancel)
         tried.append(run.id)
-        planned = await self.plan(work.tx, row, run.slot)
+        planned = await plan_aside(self._planner, await order_of(work.tx, row, run.slot))
         submitted = await submit_planned(work, self._engine, planned)
         made = submitted.known_workflow
         done = run._replace(state=RunState.STARTED, workflow=made, changed_at=work.now)
@@ -144,22 +152,23 @@ class Runs:
         _say(work, row, done, f"started workflow {made}", "started")
         return Advanced(run.id, made)
 
-    async def plan(self, tx: ReadTx, row: ScheduleRow, slot: int | None) -> PlannedWorkflow:
-        """Returns what a run of this schedule submits."""
-        starts = starts_of(row.body)
-        order = PlanRequest(
-            name=row.name,
-            namespace=row.namespace,
-            actor=f"schedule {row.name}",
-            parameters=starts.parameters,
-            jobs=starts.jobs,
-            priority=starts.priority,
-            labels={"schedule": row.name} | ({"slot": format_moment(slot)} if slot else {}),
-        )
-        if starts.template is not None:
-            template = await find_template(tx, row.namespace, starts.template)
-            order = plan_request_of(template, order)
-        return self._planner.plan(order)
+
+async def order_of(tx: ReadTx, row: ScheduleRow, slot: int | None) -> PlanRequest:
+    """Returns what a run of this schedule orders."""
+    starts = starts_of(row.body)
+    order = PlanRequest(
+        name=row.name,
+        namespace=row.namespace,
+        actor=f"schedule {row.name}",
+        parameters=starts.parameters,
+        jobs=starts.jobs,
+        priority=starts.priority,
+        labels={"schedule": row.name} | ({"slot": format_moment(slot)} if slot else {}),
+    )
+    if starts.template is not None:
+        template = await find_template(tx, row.namespace, starts.template)
+        order = plan_request_of(template, order)
+    return order
 
 
 async def _note_slots(work: Work, schedule: int) -> int:

@@ -25,11 +25,12 @@ from windlass.domain.schedules.schedules import (
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Planner
-from windlass.engine.schedules.runs import Runs, RunTarget
+from windlass.engine.schedules.planning import Planner, plan_aside
+from windlass.engine.schedules.runs import Runs, RunTarget, order_of
 from windlass.engine.schedules.templates import check_template_name
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx
 
 BODY_LIMIT: Final = 1024 * 1024
@@ -66,12 +67,13 @@ class Schedules:
 
     def __init__(self, engine: Engine, planner: Planner) -> None:
         self._engine = engine
+        self._planner = planner
         self.runs = Runs(engine, planner)
 
     async def put(self, wanted: ScheduleInput, actor: str) -> tuple[ScheduleRow, bool]:
         """Creates or changes a schedule; returns the row, and whether anything changed."""
         body = _checked(wanted, actor)
-        await self._engine.store.read(lambda tx: self._try_plan(tx, _draft(wanted, body)))
+        await self._try_plan(_draft(wanted, body))
 
         async def step(work: Work) -> tuple[ScheduleRow, bool]:
             return await _put(work, _draft(wanted, body), actor)
@@ -140,11 +142,16 @@ class Schedules:
 
         return await self._engine.store.read(read)
 
-    async def _try_plan(self, tx: ReadTx, row: ScheduleRow) -> None:
+    async def _try_plan(self, row: ScheduleRow) -> None:
         """Raises if the schedule could not be started, as far as we can know now."""
-        planned = await self.runs.plan(tx, row, 0)
-        self._engine.validate(planned.jobs)
-        order_by_dependencies([*planned.jobs])
+        order = await self._engine.store.read(lambda tx: order_of(tx, row, 0))
+        jobs = (await plan_aside(self._planner, order)).jobs
+
+        def check() -> None:
+            self._engine.validate(jobs)
+            order_by_dependencies(jobs)
+
+        await aside(len(jobs), check)
 
 
 def _found(row: ScheduleRow | None, name: str) -> ScheduleRow:

@@ -15,9 +15,10 @@ from windlass.domain.schedules.schedules import TemplateRow
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Planner, PlanRequest
+from windlass.engine.schedules.planning import Planner, PlanRequest, plan_aside, weight_of
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx
 
 BODY_LIMIT: Final = 8 * 1024 * 1024
@@ -56,10 +57,10 @@ class Templates:
         check_template_name(name)
         check_name("namespace", namespace)
         check_text("actor", actor)
-        self._planner.check(body, namespace)
         content = _encode(body)
         if len(content) > BODY_LIMIT:
             raise InvalidInput("body", f"at most {BODY_LIMIT} bytes", f"{len(content)} bytes")
+        await aside(weight_of(body), lambda: self._planner.check(body, namespace))
         digest = hashlib.sha256(content).hexdigest()
 
         async def step(work: Work) -> PutTemplate:
@@ -104,7 +105,7 @@ class Templates:
     ) -> StartedWorkflow:
         """Submits the workflow that a template describes; once per `key`."""
         row = await self.find(order.namespace, reference)
-        planned = self._planner.plan(plan_request_of(row, order))
+        planned = await plan_aside(self._planner, plan_request_of(row, order))
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)

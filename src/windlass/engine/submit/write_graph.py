@@ -25,6 +25,7 @@ from windlass.engine.jobs.inherit_rank import pass_on
 from windlass.engine.submit.join_workflow import is_relative
 from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import aside
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
@@ -238,7 +239,8 @@ async def write_graph(
     """Writes these jobs; `outside` are the other jobs they name, `groups` their workflows."""
     shapes = await work.intern([draft.job for draft in fresh])
     sheet = _RowBatch(work, outside, groups)
-    sheet.add_all(sorted(fresh, key=lambda d: d.id), shapes)
+    in_order = sorted(fresh, key=lambda d: d.id)
+    await aside(len(fresh), lambda: sheet.add_all(in_order, shapes))
     sheet.count()
     await work.tx.jobs.insert(sheet.rows)
     if sheet.edges:

@@ -9,7 +9,7 @@ from itertools import starmap
 
 import msgspec
 
-from windlass.domain.job.dependency_graph import find_names
+from windlass.domain.job.dependency_graph import Named, find_names
 from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.lifecycle.states import State
@@ -27,6 +27,7 @@ from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import aside
 
 QUEUED = State.QUEUED.code
 
@@ -88,7 +89,9 @@ async def _ids_of(work: Work, submissions: Sequence[Submission]) -> Sequence[int
 async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
     """Writes jobs without references: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
-    rows, groups = plain_rows(work.catalog, shapes, jobs, ids, work.now)
+    rows, groups = await aside(
+        len(jobs), lambda: plain_rows(work.catalog, shapes, jobs, ids, work.now)
+    )
     await work.tx.flow.enter(rows)
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
     for group in groups:
@@ -150,10 +153,7 @@ def _group(catalog: Catalog, template: JobTemplate, shape: int, first: int, now:
 async def _submit_tied(work: Work, submission: Submission) -> Submitted | WindlassError:
     """Submits jobs with names, keys, dependencies, limits, parents or a workflow."""
     ids = submission.ids or await work.tx.jobs.allocate(len(submission.jobs))
-    named = find_names([job.spec for job in submission.jobs], ids)
-    numbers = range(len(ids))
-    columns = zip(numbers, submission.jobs, named.ids, named.after, named.after_any, strict=True)
-    drafts = list(starmap(GraphJob, columns))
+    named, drafts = await aside(len(ids), lambda: _draft_all(submission.jobs, ids))
     if drafts:
         before = await known_answers(work, [submission], {id(submission): ids})
         if id(submission) in before:
@@ -174,6 +174,13 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
     found = tuple(draft.known or draft.id for draft in drafts)
     return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
+
+
+def _draft_all(jobs: Sequence[ValidatedJob], ids: Sequence[int]) -> tuple[Named, list[GraphJob]]:
+    """Returns which job has which id and names which others, and a draft of each."""
+    named = find_names([job.spec for job in jobs], ids)
+    columns = zip(range(len(ids)), jobs, named.ids, named.after, named.after_any, strict=True)
+    return named, list(starmap(GraphJob, columns))
 
 
 def _settled(submission: Submission, drafts: Sequence[GraphJob]) -> Submission:

@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.loop_time import pass_time
+from windlass.ports.loop_time import give_way_if_long, pass_time
 from windlass.ports.store import Store, WriteTx
 
 Q = TypeVar("Q")
@@ -37,7 +37,7 @@ BUSY_LIMIT_S = 20.0  # after this the callers get the error
 class RunStep(Protocol):
     """Runs one step in a transaction of the group commit."""
 
-    async def __call__(self, step: Step[T]) -> T: ...
+    async def __call__(self, step: Step[T], rows: int = 0) -> T: ...
 
 
 class CommitListener(Protocol):
@@ -58,6 +58,7 @@ class Waiting(NamedTuple):
     lane: "Lane[Any, Any]"
     request: Any
     answer: "asyncio.Future[Any]"
+    rows: int  # about how many it changes, if they may be many
 
 
 class Lane(Generic[Q, A]):
@@ -133,12 +134,12 @@ class Committer:
         self._lanes.append(lane)
         return lane
 
-    async def call(self, lane: Lane[Q, A], request: Q) -> A:
+    async def call(self, lane: Lane[Q, A], request: Q, rows: int = 0) -> A:
         """Runs one call in a transaction and returns its answer."""
         if len(lane.pending) >= self._config.queue_limit:
             raise Overloaded(RETRY_AFTER_MS)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
-        lane.pending.append(Waiting(lane, request, answer))
+        lane.pending.append(Waiting(lane, request, answer, rows))
         self._start(lane)
         return await answer
 
@@ -165,6 +166,7 @@ class Committer:
         try:
             while batch := self._gather():
                 await self._commit(batch)
+                await give_way_if_long()
         finally:
             self._draining = False
 
@@ -196,6 +198,7 @@ class Committer:
                 # One of them had a conflict, so each gets its own transaction and answer.
                 for waiting in batch:
                     await self._commit([waiting])
+                    await give_way_if_long()
         else:
             for waiting, answer in zip(batch, answers, strict=True):
                 if waiting.answer.done():
@@ -227,7 +230,7 @@ class Committer:
             await work.settle()
             return answers
 
-        answers = await self._transact_when_free(run)
+        answers = await self._transact_when_free(run, sum(waiting.rows for waiting in batch))
         if self._listener is not None:
             self._listener.committed(last[0])
         return answers
@@ -237,14 +240,14 @@ class Committer:
             self._listener.failed()
 
     async def _transact_when_free(
-        self, run: Callable[[WriteTx], Awaitable[list[Any]]]
+        self, run: Callable[[WriteTx], Awaitable[list[Any]]], rows: int
     ) -> list[Any]:
         """Runs a transaction, waiting while another process writes."""
         loop = asyncio.get_running_loop()
         patience = loop.time() + BUSY_LIMIT_S
         while True:
             try:
-                return await self._store.transact(run)
+                return await self._store.transact(run, rows)
             except StoreUnavailable as error:
                 if error.code != BUSY or loop.time() >= patience:
                     raise

@@ -15,9 +15,10 @@ from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
+from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.ports.store import ReadTx, Snapshot, Store
 
-CHUNK = 5_000  # events read at once
+CHUNK = 1_000  # events read at once
 
 
 async def verify(store: Store, config: Config | None = None) -> list[Violation]:
@@ -27,12 +28,15 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
     from one snapshot, so others may write meanwhile.
     """
 
-    async def replay(tx: ReadTx, snapshot: Snapshot) -> Replay:
-        replay = _replay_over(snapshot, config or Config())
+    async def check(tx: ReadTx, snapshot: Snapshot) -> list[Violation]:
+        weight = len(snapshot.jobs)
+        replay = await aside(weight, lambda: _replay_over(snapshot, config or Config()))
         await _replay_log(tx, replay)
-        return replay
+        found = await aside(weight, lambda: _conclude(replay))
+        replay.release()
+        return found
 
-    return _conclude(await store.read_beside(replay))
+    return await store.read_beside(check)
 
 
 def judge(
@@ -58,6 +62,7 @@ async def _replay_log(tx: ReadTx, replay: Replay) -> None:
         for event in chunk:
             replay.apply(event)
         after = chunk[-1].seq
+        await give_way_if_long()
 
 
 def _conclude(replay: Replay) -> list[Violation]:

@@ -53,6 +53,10 @@ class Replay:
             EventKind.POOL: self._apply_pool,
         }
 
+    def release(self) -> None:
+        """Lets go of what refers back to this: all of it is freed without the collector."""
+        self._appliers.clear()
+
     def apply(self, event: Event) -> None:
         """Applies one event."""
         past = self.past

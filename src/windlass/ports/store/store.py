@@ -41,8 +41,11 @@ class Store(Protocol):
         """Returns whether transactions run to their end without suspending, one after another."""
         ...
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
         """Runs `work` in one transaction and commit, or change nothing and raise.
+
+        `rows` is about how many it changes, if they may be many: a store that would hold the loop
+        meanwhile runs it in a thread.
 
         Raises `StoreUnavailable`; its `outcome_unknown` tells whether the commit may
         have happened. `work` may run more than once (serialization failures), so it

@@ -6,7 +6,7 @@ of its struct. msgspec converts and checks them.
 """
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
 
@@ -14,8 +14,11 @@ import msgspec
 
 from windlass.domain.job.job import CHOICES, KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
-from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
+from windlass.domain.values.errors import NOT_KNOWN, shorten
+from windlass.domain.values.json_depth import check_depth, too_deep
 from windlass.domain.values.suggest import did_you_mean
+from windlass.ports.gc_pause import gc_paused
+from windlass.ports.loop_time import give_way, give_way_if_long
 from windlass.server.http.asgi import TooLarge
 from windlass.server.http.call import Call
 from windlass.server.http.errors import Malformed, NotJson, UnknownParameter
@@ -36,8 +39,11 @@ class _InQuery:
 Body = Annotated[T, _InBody()]
 Query = Annotated[T, _InQuery()]
 
-LARGE: Final = 2**20  # bytes; smaller bodies cannot become large objects
-MOST_CONTAINERS: Final = 4_000_000  # in one body: each takes many times its text in memory
+LARGE: Final = 2**18  # bytes; smaller bodies cannot become large objects
+PART_BYTES: Final = 2**16  # a body with more is decoded in parts, if it has any
+# In what is decoded in one go, about 0.1 s; commas and brackets count, those in texts too.
+MAX_VALUES: Final = 300_000
+MAX_PARTED: Final = 4_000_000  # in a body with many jobs: each takes many times its text in memory
 
 _TYPE_NAMES: Final = {
     "array": "a list",
@@ -113,8 +119,11 @@ def _fields_of(struct: type[msgspec.Struct]) -> Iterator[Parameter]:
 class Binder:
     """Makes the arguments of one handler."""
 
-    def __init__(self, signature: Signature, strict: bool = True) -> None:
-        """`strict` refuses unknown parameters in the query: a misspelt filter would show all."""
+    def __init__(self, signature: Signature, strict: bool = True, many: bool = False) -> None:
+        """`strict` refuses unknown parameters in the query: a misspelt filter would show all.
+
+        With `many`, the body has many jobs, each of which is decoded by itself.
+        """
         self._known = frozenset(p.name for p in signature.query) if strict else None
         self._path = _struct_of("Path", signature.path)
         self._query = _struct_of("Query", signature.query)
@@ -122,6 +131,7 @@ class Binder:
         self._structs = signature.structs
         self._body_name = signature.body_name
         self._decode = msgspec.json.Decoder(signature.body_type).decode
+        self._parts = InParts(signature.body_type) if many else None
 
     @property
     def takes_body(self) -> bool:
@@ -132,8 +142,20 @@ class Binder:
         """Returns the arguments that the path carries; raises `Malformed`."""
         return {} if self._path is None else _convert(values, self._path)
 
+    async def bind_any(self, query: bytes, body: bytes) -> dict[str, Any]:
+        """Does the same as `bind`, and a large body with many jobs in steps."""
+        if self._parts is None or len(body) <= PART_BYTES:
+            return self.bind(query, body)
+        return {**self._bind_query(query), self._body_name: await self._parts.decode(body)}
+
     def bind(self, query: bytes, body: bytes) -> dict[str, Any]:
         """Returns the other arguments; raises `Malformed`, `NotJson` or `InvalidInput`."""
+        arguments = self._bind_query(query)
+        if self._body_name:
+            arguments[self._body_name] = self._parse_body(body)
+        return arguments
+
+    def _bind_query(self, query: bytes) -> dict[str, Any]:
         arguments: dict[str, Any] = {}
         if self._query is not None:
             arguments = _convert(self._parse_query(query), self._query)
@@ -142,8 +164,6 @@ class Binder:
                 arguments[name] = struct(**{field: arguments.pop(field) for field in fields})
         elif query and self._known is not None:
             self._parse_query(query)
-        if self._body_name:
-            arguments[self._body_name] = self._parse_body(body)
         return arguments
 
     def _parse_query(self, query: bytes) -> dict[str, Any]:
@@ -161,18 +181,86 @@ class Binder:
     def _parse_body(self, body: bytes) -> Any:
         if not body:
             raise Malformed("body", "JSON", "nothing")
-        if len(body) > LARGE and body.count(b"{") + body.count(b"[") > MOST_CONTAINERS:
-            raise TooLarge(MOST_CONTAINERS, "objects and lists")
-        try:
-            return self._decode(body)
-        except msgspec.ValidationError as error:
-            raise explain_misfit(str(error), "body", {}) from None
-        except msgspec.DecodeError as error:
-            raise NotJson(f"the body is not valid JSON: {error}") from None
-        except RecursionError:
-            raise InvalidInput("body", "JSON of moderate depth", "deeper JSON") from None
-        except ValueError:
-            raise NotJson("the body is not JSON in UTF-8") from None
+        return _decode(body, self._decode)
+
+
+class InParts:
+    """Decodes a body with many jobs in steps, between which others have their turn."""
+
+    def __init__(self, whole: type[msgspec.Struct]) -> None:
+        hints = get_type_hints(whole, include_extras=True)
+        (job,) = get_args(hints["jobs"])
+        self._whole = whole
+        # The first one ends at anything that is no object, before there are millions of them.
+        self._check_outer = _outer_decoder(whole, hints | {"jobs": list[_Object]})
+        self._decode_outer = _outer_decoder(whole, hints | {"jobs": list[msgspec.Raw]})
+        self._decode_job = msgspec.json.Decoder(job).decode
+
+    async def decode(self, body: bytes) -> Any:
+        """Returns the body; raises as `Binder.bind` does."""
+        if sum(map(body.count, (b",", b"{", b"["))) > MAX_PARTED:
+            raise TooLarge(MAX_PARTED, "values")
+        await give_way()
+        _decode(body, self._check_outer, whole=False)
+        await give_way()
+        outer: Any = _decode(body, self._decode_outer, whole=False)
+        jobs: list[Any] = []
+        for number, text in enumerate(outer.jobs):
+            jobs.append(_decode(bytes(text), self._decode_job, f"jobs[{number}]"))
+            await give_way_if_long()
+        await give_way()
+        others = {name: getattr(outer, name) for name in outer.__struct_fields__ if name != "jobs"}
+        return self._whole(jobs=jobs, **others)
+
+
+class _Object(msgspec.Struct):
+    """Stands for a job that is not looked at yet."""
+
+
+def _outer_decoder(whole: type[msgspec.Struct], hints: Mapping[str, Any]) -> Callable[[bytes], Any]:
+    fields: list[Any] = []
+    for field in msgspec.structs.fields(whole):
+        default = () if field.default is msgspec.NODEFAULT else (field.default,)
+        fields.append((field.name, hints[field.name], *default))
+    forbids = whole.__struct_config__.forbid_unknown_fields
+    outer = msgspec.defstruct("Outer", fields, kw_only=True, forbid_unknown_fields=forbids)
+    return msgspec.json.Decoder(outer).decode
+
+
+def _decode(
+    body: bytes, decode: Callable[[bytes], Any], field: str = "", whole: bool = True
+) -> Any:
+    """Decodes JSON; without `whole`, most of it is decoded later."""
+    if len(body) > LARGE:
+        with gc_paused():  # which would look again and again at what is being made
+            return _decode_one(body, decode, field, whole)
+    return _decode_one(body, decode, field, whole)
+
+
+def _decode_one(body: bytes, decode: Callable[[bytes], Any], field: str, whole: bool) -> Any:
+    if whole and len(body) > LARGE and sum(map(body.count, (b",", b"{", b"["))) > MAX_VALUES:
+        raise TooLarge(MAX_VALUES, "values in one " + ("job" if field else "request"))
+    try:
+        value = decode(body)
+    except msgspec.ValidationError as error:
+        raise explain_misfit(_inside(str(error), field), "body", {}) from None
+    except msgspec.DecodeError as error:
+        raise NotJson(f"the body is not valid JSON: {error}") from None
+    except RecursionError:
+        raise too_deep(field or "body") from None
+    except ValueError:
+        raise NotJson("the body is not JSON in UTF-8") from None
+    if whole:
+        check_depth(value, field or "body", body)
+    return value
+
+
+def _inside(text: str, field: str) -> str:
+    """Returns a message of msgspec about a part as one about the whole."""
+    if not field:
+        return text
+    start, at, path = text.rpartition(" - at `$")
+    return f"{start} - at `$.{field}{path}" if at else f"{text} - at `$.{field}`"
 
 
 def _unknown(name: str, known: frozenset[str]) -> Malformed:

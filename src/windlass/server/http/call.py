@@ -1,6 +1,6 @@
 """One request, as handlers see it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 from windlass.api.errors import Forbidden, Unauthorized
@@ -11,7 +11,7 @@ from windlass.engine.fleet.credentials import worker_token_name
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer
-from windlass.server.http.callers import source_of
+from windlass.server.http.callers import Turn, source_of
 from windlass.server.http.token_watch import TokenWatch
 from windlass.server.services import Services
 
@@ -19,7 +19,7 @@ from windlass.server.services import Services
 class Call:
     """The caller, the services, and what the request carries."""
 
-    __slots__ = ("_action", "_body_limit", "_hold", "_receive", "_scope", "caller", "services")
+    __slots__ = ("_action", "_body_limit", "_receive", "_scope", "_turn", "caller", "services")
 
     def __init__(
         self,
@@ -29,14 +29,14 @@ class Call:
         receive: Receive,
         body_limit: int,
         action: Action,
-        hold: Callable[[int], None],
+        turn: Turn,
     ) -> None:
-        """`hold` counts the bytes of a body that stays in memory."""
+        """`turn` counts the bytes of a body that stays in memory, and what else it costs."""
         self._action = action
         self.services = services
         self.caller = caller
         self._body_limit = body_limit
-        self._hold = hold
+        self._turn = turn
         self._scope = scope
         self._receive = receive
 
@@ -86,9 +86,13 @@ class Call:
         """Returns what looks at the caller's token again."""
         return TokenWatch(self.services, self._scope, caller, self._action)
 
+    def spend(self) -> None:
+        """Counts the request as a costly one; raises `TooManyRequests`."""
+        self._turn.spend()
+
     def body(self) -> Awaitable[bytes]:
         """Returns the whole body."""
-        return read_body(self._scope, self._receive, self._body_limit, self._hold)
+        return read_body(self._scope, self._receive, self._body_limit, self._turn.hold)
 
     def stream(self) -> AsyncIterator[bytes]:
         """Yields the body as it arrives, while the caller's token is valid."""

@@ -42,12 +42,16 @@ class Callers:
         if under_way >= self._limits.requests_per_caller:
             raise self._refuse(Reason.REQUESTS_PER_CALLER, "requests", under_way)
         if is_costly:
-            costly = self._costly.get(caller, 0)
-            if costly >= self._limits.costly_per_caller:
-                raise self._refuse(Reason.COSTLY_PER_CALLER, "requests of this kind", costly)
-            self._costly[caller] = costly + 1
+            self.spend(caller)
         self._requests[caller] = under_way + 1
         return Turn(self, caller, is_costly)
+
+    def spend(self, caller: Caller) -> None:
+        """Counts a costly request; raises `TooManyRequests`."""
+        costly = self._costly.get(caller, 0)
+        if costly >= self._limits.costly_per_caller:
+            raise self._refuse(Reason.COSTLY_PER_CALLER, "requests of this kind", costly)
+        self._costly[caller] = costly + 1
 
     def hold(self, caller: Caller, size: int) -> None:
         """Counts bytes of a body; raises if the caller, or all of them, hold too many."""
@@ -90,6 +94,12 @@ class Turn:
         """Counts bytes that stay in memory until the request is answered."""
         self._callers.hold(self.caller, size)
         self._held += size
+
+    def spend(self) -> None:
+        """Counts it as a costly one, which its path alone does not say."""
+        if not self.is_costly:
+            self._callers.spend(self.caller)
+            self.is_costly = True
 
     def end(self) -> None:
         """Ends it: the request was answered."""

@@ -14,6 +14,7 @@ from windlass.domain.access.actions import RIGHTS, Action
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.engine.fleet.losses import explain_missing
+from windlass.ports.loop_time import DOING, give_way_if_long
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
@@ -64,6 +65,7 @@ class _Bound(NamedTuple):
     takes_body: bool
     body_limit: int
     is_costly: bool
+    doing: str
 
 
 class _Target(NamedTuple):
@@ -162,9 +164,8 @@ class Dispatcher:
     async def _run(self, arrived: Any, receive: Receive, seen: Seen) -> Complete | Stream:
         method = arrived["method"]
         try:
-            (route, binder, takes_body, body_limit, is_costly), values, in_path = self._resolve(
-                method, arrived["path"]
-            )
+            bound, values, in_path = self._resolve(method, arrived["path"])
+            route, binder, takes_body, body_limit, is_costly, doing = bound
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
@@ -174,6 +175,7 @@ class Dispatcher:
         raw = arrived.get("raw_path") or b""
         if b"%" in raw and not _is_written_as(raw, route.path):
             raise NoRoute(method, arrived["path"])
+        DOING.set(doing)
         if method not in SAFE_METHODS:
             headers = dict(arrived["headers"])
             self._hosts.check(headers, came_by_https(arrived, headers))
@@ -198,16 +200,17 @@ class Dispatcher:
         said = next((text for name, text in scope["headers"] if name == FIELD), None)
         if said is not None and caller is not None:
             await self._services.marks.hear(said)
-        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn.hold)
+        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
-        seen.arguments = arguments = binder.bind(scope["query_string"], body)
+        seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
         try:
-            value = await route.handler(call, **in_path, **arguments)
+            answer = await route.handler(call, **in_path, **arguments)
         except NotFound as error:
             raise await explain_missing(self._services.engine.store, error) from None
-        reply = _reply(value, route)
+        await give_way_if_long()  # before it is written as JSON
+        reply = _reply(answer, route)
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply
@@ -253,7 +256,9 @@ def _bound(route: Route, body_limit: int) -> _Bound:
     which = (route.method, route.path)
     is_large = route.raw_body or which in BULK
     limit = route.body_limit or (body_limit if is_large else body_limit // 8)
-    return _Bound(route, binder, binder.takes_body, limit, which in COSTLY)
+    return _Bound(
+        route, binder, binder.takes_body, limit, which in COSTLY, f"{route.method} {route.path}"
+    )
 
 
 @cache
@@ -261,7 +266,8 @@ def _binder(route: Route) -> Binder:
     """Returns what makes the arguments of a route; the same one in all servers of a process."""
     # Identity providers add parameters of their own, and workers may be newer than the server.
     of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
-    return Binder(signature_of(route), strict=not of_others)
+    many = (route.method, route.path) in BULK
+    return Binder(signature_of(route), strict=not of_others, many=many)
 
 
 def _failed(error: WindlassError) -> Complete:

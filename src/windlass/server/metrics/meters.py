@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from windlass.engine.transaction.counters import Metrics
 from windlass.server.connections.refusals import Reason
 from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES, QUEUES_EVER
+from windlass.server.metrics.holds import Holds
 from windlass.server.metrics.jobs import JobCounts
 from windlass.server.metrics.requests import Requests
 from windlass.server.metrics.series import Count, ShownNames, gauge
@@ -65,6 +66,7 @@ class Meters:
         self.queues = ShownNames(MOST_QUEUES, QUEUES_EVER)
         self.jobs = JobCounts()
         self.requests = Requests()
+        self.holds = Holds()
         self._store_kind = store_kind
         self._seen = Metrics()
         self._parts = _Parts()
@@ -86,6 +88,7 @@ class Meters:
             yield from state
             yield from self.jobs.families()
             yield from self.requests.families()
+            yield from self.holds.families()
 
         self._parts.shown = shown
         try:

@@ -33,12 +33,15 @@ class StoreState(NamedTuple):
     queue_of: Mapping[int, str]  # by shape
     losses: int  # failovers and restores that lost commits
     pools: Sequence[PoolView]
+    inbox_ms: int  # how long the oldest row of the inbox has waited
 
 
 async def read_state(engine: Engine, pools: Pools) -> StoreState:
     """Looks at the store."""
 
-    async def read(tx: ReadTx) -> tuple[int, Census, dict[str, int], dict[int, str], int]:
+    async def read(
+        tx: ReadTx,
+    ) -> tuple[int, Census, dict[str, int], dict[int, str], int, int]:
         census = await tx.views.census(MOST_COUNTED)
         heads = (await tx.places.heads())[:MOST_LINES]
         shapes = {shape for shape, *_ in census.jobs} | {head.shape for head in heads}
@@ -52,10 +55,13 @@ async def read_state(engine: Engine, pools: Pools) -> StoreState:
                 continue
             queue = queue_of[head.shape]
             waited[queue] = max(waited.get(queue, 0), tx.now - known.age_from)
+        submitted = await tx.inbox.oldest()
+        inbox = 0 if submitted is None else max(0, tx.now - submitted)
         losses = len(await known_losses(tx))
-        return await tx.log.newest(), census, waited, queue_of, losses
+        return await tx.log.newest(), census, waited, queue_of, losses, inbox
 
-    return StoreState(*await engine.store.read(read), await pools.all())
+    newest, census, waited, queue_of, losses, inbox = await engine.store.read(read)
+    return StoreState(newest, census, waited, queue_of, losses, await pools.all(), inbox)
 
 
 def families(
@@ -63,6 +69,7 @@ def families(
 ) -> Iterator[Family]:
     """Returns the gauges about the store; `depth` is how many jobs of each queue are queued."""
     waits = {queue: ms / 1000 for queue, ms in state.waited_ms.items()}
+    yield gauge("windlass_inbox_oldest_age_seconds", {(): state.inbox_ms / 1000})
     yield gauge("windlass_queue_oldest_job_age_seconds", names.top(waits))
     stopped = {queue: float(is_paused) for queue, is_paused in paused.items()}
     yield gauge("windlass_queue_paused", names.top(stopped))

@@ -1,4 +1,8 @@
-"""The event log as a stream: server-sent events from any sequence number."""
+"""The event log as a stream: server-sent events from any sequence number.
+
+All streams together read one chunk of the log at a time, and everybody else has a turn between two.
+An answer that ends is bounded: its last event, `more`, says from where on to ask again.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
@@ -17,6 +21,7 @@ from windlass.engine.history.read_events import (
     number_before,
     number_before_last,
 )
+from windlass.ports.loop_time import give_way
 from windlass.ports.store import ReadTx
 from windlass.server.http.call import Call
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
@@ -24,7 +29,8 @@ from windlass.server.http.routes import Routes
 from windlass.server.services import Services
 from windlass.wire.numbers import Cursor, Id
 
-CHUNK = 500
+CHUNK = 250  # events that are read, filtered and written in one go
+MAX_LOOKED = 20_000  # events behind one answer that does not follow
 IDLE_MS = 250
 QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
 MAX_DIGITS = 19  # of an id; a longer number is none
@@ -51,8 +57,12 @@ async def follow_events(
 ) -> Stream:
     """Streams the events behind `after`, and with `follow` new ones; their id is the seq.
 
-    `since` is a time, or how long ago; `last` shows only so many of those that match.
+    `since` is a time, or how long ago; `last` shows only so many of those that match. Without
+    `follow`, an answer looks at 20,000 events at most. If there are more, it ends with an event
+    `more`, whose data say the `after` to go on with.
     """
+    if not follow:
+        call.spend()
     services, store = call.services, call.services.engine.store
     wanted = event_filter(kind, state, job)
     if worker is not None:
@@ -97,17 +107,17 @@ def _selection(services: Services, who: Identity, wanted: EventFilter) -> Select
 async def _stream(
     services: Services, select: Select, after: int, follow: bool
 ) -> AsyncIterator[bytes]:
-    quiet = 0
+    quiet = looked = 0
     while True:
-        events = await services.feed.read_after(after, CHUNK)
-        shown = await select(events)
-        await services.names.learn(shown)
-        for event in shown:
-            kind = EventKind(event.kind).name.lower()
-            data = _encode(show_event(event, services.names.known))
-            yield ServerSentEvent(id=str(event.seq), event=kind, data=data).encode()
+        events, data = await _next_chunk(services, select, after)
+        if data:
+            yield data
         if events:
-            after, quiet = events[-1].seq, 0
+            after, quiet, looked = events[-1].seq, 0, looked + len(events)
+            if looked >= MAX_LOOKED and not follow:
+                more = _encode({"after": after})
+                yield ServerSentEvent(id=str(after), event="more", data=more).encode()
+                return
             continue
         if not follow:
             return
@@ -115,3 +125,21 @@ async def _stream(
         if quiet % QUIET_ROUNDS == 0:
             yield ServerSentEvent(comment="still here").encode()
         await services.clock.sleep_ms(IDLE_MS)
+
+
+async def _next_chunk(
+    services: Services, select: Select, after: int
+) -> tuple[Sequence[Event], bytes]:
+    """Returns the next events of the log, and those that are shown as they are sent."""
+    async with services.feed.chunk_turn:
+        await give_way()
+        events = await services.feed.read_after(after, CHUNK)
+        shown = await select(events)
+        await services.names.learn(shown)
+        return events, b"".join(_sent(event, services) for event in shown)
+
+
+def _sent(event: Event, services: Services) -> bytes:
+    kind = EventKind(event.kind).name.lower()
+    data = _encode(show_event(event, services.names.known))
+    return ServerSentEvent(id=str(event.seq), event=kind, data=data).encode()

@@ -47,12 +47,12 @@ class FaultyStore:
         """Cuts off the killed engine: nothing it still tries has an effect."""
         self._dead = True
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
         await self._pass_time()
         self._check()
         if self._world.fault("store_fails_before", self._faults.fails_before):
             raise StoreUnavailable("simulated: refused", outcome_unknown=False)
-        answer = await self._inner.transact(work)
+        answer = await self._inner.transact(work, rows)
         if self._world.fault("store_fails_after", self._faults.fails_after):
             raise StoreUnavailable("simulated: no answer", outcome_unknown=True)
         if self._world.fault("killed_after_commit", self._faults.dies_after):

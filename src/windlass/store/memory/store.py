@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import give_way_if_long
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
 from windlass.store.memory.core.flow import MemoryFlow
@@ -113,10 +114,12 @@ class MemoryStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        del rows  # this store is for tests
         return self._run(work, keep=True)
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        await give_way_if_long()
         return self._run(work, keep=False)
 
     async def snapshot(self) -> Snapshot:

@@ -107,7 +107,8 @@ class PostgresStore:
         """Returns how many statements were sent, each one a round trip; BEGIN and COMMIT count."""
         return self._transactions.statements
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        del rows  # it waits for the database, and others go on
         if not self._checked:
             await self.check_schema()
         return await self._transactions.write(work)

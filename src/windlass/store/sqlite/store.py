@@ -1,15 +1,18 @@
 """The store in one SQLite file.
 
 One connection writes, on the event loop's own thread: a transaction runs to its end in
-one step, so nothing comes between its statements. Long reads and checkpoints have
-connections of their own.
+one step, so nothing comes between its statements. One of many rows runs in a thread, so that it
+does not hold the loop; others wait for it. Long reads and checkpoints have connections of their
+own.
 
 One process holds the file; others may work on it as guests. Each transaction sees first
 whether another process has written, and then trusts nothing that it remembers.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
@@ -19,6 +22,8 @@ import structlog
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
+from windlass.ports.gc_pause import gc_paused
+from windlass.ports.loop_time import SMALL, give_way_if_long
 from windlass.ports.open_files import note_closed, note_open
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
@@ -73,6 +78,9 @@ class SqliteStore:
         self._mover = open_checkpointer(path)
         self._checkpoints = Checkpoints(writer, self._mover)
         self._sequences = Sequences()
+        self._server = server
+        # A transaction of many rows runs in a thread; the others wait for it, as they would anyway.
+        self._turn = asyncio.Lock()
         self._write_tx = roles_over(writer, self._sequences, server)
         self._read_tx = roles_over(self.reader, Sequences(), server)
         self._now = 0
@@ -180,7 +188,13 @@ class SqliteStore:
     def inline(self) -> bool:
         return True
 
-    async def transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        async with self._turn:
+            if rows <= SMALL:
+                return self._transact(work)
+            return await _finished(partial(self._transact, work))
+
+    def _transact(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         self._begin()
         self._write_tx.places.begin()
         committing = False
@@ -204,6 +218,7 @@ class SqliteStore:
         return result
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        await give_way_if_long()  # nothing else here waits, however often somebody reads
         tx = self._read_tx._replace(now=self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 
@@ -212,7 +227,21 @@ class SqliteStore:
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
-        return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
+        if await self.read(lambda tx: tx.log.newest()) <= SMALL:
+            return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
+        return await _finished(partial(self._read_alone, work, tx.now))
+
+    def _read_alone(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]], now: int) -> T:
+        """Runs `work` over a connection of its own, in a thread."""
+        reader = open_reader(self.path)
+        try:
+            tx = roles_over(reader, Sequences(), self._server)._replace(now=now)
+            reader.execute(_BEGIN_READ)
+            return drive(work(tx, take_snapshot(reader)))
+        except apsw.Error as error:
+            self._fail(error)
+        finally:
+            reader.close(True)
 
     @property
     def newest_mark(self) -> Mark | None:
@@ -337,3 +366,14 @@ class SqliteStore:
             raise StoreUnavailable(f"the store on {self.path} was closed", outcome_unknown=False)
         if self._damage:
             raise refusal(CORRUPT, self._damage)
+
+
+async def _finished(work: Callable[[], T]) -> T:
+    """Runs this in a thread, and does not leave before it has ended."""
+    running = asyncio.get_running_loop().run_in_executor(None, work)
+    with gc_paused():
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})
+            raise

@@ -24,6 +24,7 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
+from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.server.app import start_serving
 from windlass.server.connections.census import raise_file_limit
 from windlass.server.connections.tls import TlsFiles, load_context
@@ -139,6 +140,7 @@ async def _serve(
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, serving.reload_certificate)
         with announced(directory, local_address(address)):
+            spare_what_is_loaded()
             say(f"windlass server at {address}", BOLD_GREEN)
             sys.stdout.flush()
             await stop.wait()

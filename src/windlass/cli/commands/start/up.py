@@ -42,6 +42,7 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
+from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
@@ -181,6 +182,7 @@ async def _up(
             if alone:
                 await own.end_others(workers)
             keepers = [asyncio.create_task(own.keep(n, stopping)) for n in range(workers)]
+            spare_what_is_loaded()
             say(f"windlass is up at {address_of(listen, bound)}", BOLD_GREEN)
             say(f"  data in {directory}, {_counted(workers, slots)}")
             # What goes to a file or a log can be read by others.

@@ -9,6 +9,7 @@ import structlog
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.transaction.counters import Counters
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import DOING
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -57,6 +58,7 @@ class Ticker(Generic[R_co]):
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _tick(self) -> None:
+        DOING.set(f"loop {self._loop.name}")
         while not self._stopping.is_set():
             began, failed = self._clock.now_ms(), False
             try:
@@ -64,24 +66,27 @@ class Ticker(Generic[R_co]):
                 if isinstance(report, msgspec.Struct):
                     log.debug("loop ran", loop=self._loop.name, **msgspec.structs.asdict(report))
                 self._note(None)
-            except WindlassError as error:
-                # The next round tries again. A loop never ends because the store was unavailable.
+            except Exception as error:
+                # The next round tries again: a loop never ends because a round failed.
                 failed = True
-                self._note(str(error))
+                self._note(error)
             if self._counters is not None:
                 took = max(0, self._clock.now_ms() - began)
                 self._counters.end_round(self._loop.name, self._loop.interval_ms, took, failed)
             await self._pause()
 
-    def _note(self, failed: str | None) -> None:
+    def _note(self, error: Exception | None) -> None:
         """Logs a failure once, however many rounds it lasts, and its end."""
+        failed = None if error is None else f"{type(error).__name__}: {error}"
         if failed == self._failed:
             return
         self._failed = failed
-        if failed is None:
+        if error is None:
             log.info("loop recovered", loop=self._loop.name)
-        else:
-            log.warning("loop failed", loop=self._loop.name, error=failed)
+        elif isinstance(error, WindlassError):
+            log.warning("loop failed", loop=self._loop.name, error=str(error))
+        else:  # a bug of ours: the log says where
+            log.error("loop failed", loop=self._loop.name, error=failed, exc_info=error)
 
     async def _pause(self) -> None:
         sleep = asyncio.ensure_future(self._clock.sleep_ms(self._loop.interval_ms))

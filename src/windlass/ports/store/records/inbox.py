@@ -13,6 +13,10 @@ class InboxRead(Protocol):
         """Returns at most `count` rows above id `after`, ascending."""
         ...
 
+    async def oldest(self) -> int | None:
+        """Returns when the first row that still waits was submitted; None without one."""
+        ...
+
     async def alias(self, job: int) -> int | None:
         """Returns the job that stands for this one, if its key was taken."""
         ...

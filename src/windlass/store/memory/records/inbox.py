@@ -15,6 +15,10 @@ class MemoryInbox:
     async def waiting(self, after: int, count: int) -> list[InboxRow]:
         return list(self._tables.inbox.between((after + 1,), None))[:count]
 
+    async def oldest(self) -> int | None:
+        first = await self.waiting(0, 1)
+        return first[0].at if first else None
+
     async def alias(self, job: int) -> int | None:
         row = self._tables.job_aliases.get(job)
         return None if row is None else row.became

@@ -34,6 +34,7 @@ BEGIN
             'the role %s may not submit to namespace %s', session_user, refused);
     END IF;
     PERFORM request::json;
+    PERFORM check_json_depth(request);
     PERFORM check_submit_references(facts, submitter, allowed, own);
     PERFORM check_submit_keys(facts, allowed, own);
     IF EXISTS (SELECT FROM timelines t WHERE t.timeline <> current_timeline()) THEN

@@ -18,6 +18,10 @@ class PostgresInbox:
     async def waiting(self, after: int, count: int) -> list[InboxRow]:
         return inbox_of(await self._session.fetch("waiting_inbox", after, count))
 
+    async def oldest(self) -> int | None:
+        found: int | None = await self._session.fetch_value("oldest_inbox")
+        return found
+
     async def alias(self, job: int) -> int | None:
         found: int | None = await self._session.fetch_value("job_alias", job)
         return found

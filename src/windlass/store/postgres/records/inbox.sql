@@ -4,6 +4,10 @@
 -- In the order in which they were submitted: a job may name earlier ones.
 SELECT id, at, jobs, submitted_by, namespaces, body FROM inbox WHERE id > $1 ORDER BY id LIMIT $2
 
+-- name: oldest_inbox
+-- For how long rows wait: ids ascend in the order of submission.
+SELECT at FROM inbox WHERE id > 0 ORDER BY id LIMIT 1
+
 -- name: insert_inbox
 -- The columns of InboxRow without its id.
 INSERT INTO inbox (at, jobs, submitted_by, namespaces, body) VALUES ($1, $2, $3, $4, $5)

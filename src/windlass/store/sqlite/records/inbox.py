@@ -26,6 +26,10 @@ class SqliteInbox:
         rows = self._connection.execute(QUERIES["waiting_inbox"], (after, count))
         return list(map(as_inbox, rows))
 
+    async def oldest(self) -> int | None:
+        found: Row | None = self._connection.execute(QUERIES["oldest_inbox"]).fetchone()
+        return None if found is None else found[0]
+
     async def alias(self, job: int) -> int | None:
         found: Row | None = self._connection.execute(QUERIES["job_alias"], (job,)).fetchone()
         return None if found is None else found[0]
@@ -56,6 +60,10 @@ class SqliteInbox:
 
 
 def as_inbox(row: Row) -> InboxRow:
-    """Returns a row of `inbox`; bodies of users' transactions may be text or bytes."""
+    """Returns a row of `inbox`; one whose lists cannot be read has no jobs."""
     number, at, jobs, submitted_by, namespaces, body = row
-    return InboxRow(number, at, _numbers(jobs), submitted_by, _names(namespaces), body.encode())
+    try:
+        ids, names = _numbers(jobs), _names(namespaces)
+    except (msgspec.DecodeError, RecursionError):
+        ids, names = (), ()
+    return InboxRow(number, at, ids, submitted_by, names, body.encode())
