@@ -13,9 +13,9 @@ def test_an_embedded_client_has_them_all(tmp_path: Path) -> None:
     with windlass.Client.embedded(tmp_path / "jobs.db", workers=1) as client:
         assert client.submit("shell", argv=["true"]).wait(timeout=60).state == "completed"
         use_all(client)
-        with pytest.raises(windlass.Conflict, match="without a server"):
+        with pytest.raises(windlass.Conflict, match="embedded client has no pools"):
             client.pools.list()
-        with pytest.raises(windlass.Conflict, match="without a server"):
+        with pytest.raises(windlass.Conflict, match="embedded client has no tokens"):
             client.tokens.list()
 
         async def scenario() -> list[str]:

@@ -75,7 +75,7 @@ def test_a_job_is_prioritized_canceled_and_retried(up: Program) -> None:
     assert up.text("cancel", number) == f"{number}: already canceled"
     again = up.text("retry", number)
     assert up.json("show", number)["superseded_by"] == int(again)
-    assert up.text("queues", "resume", "held") == "done"
+    assert up.text("queues", "resume", "held") == "queue held is now open"
     assert up("logs", "-f", again).returncode == 0
     assert up.json("show", again)["supersedes"] == int(number)
 
