@@ -8,8 +8,6 @@ from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from typing import Final, TypeVar
 
-from windlass.ports.gc_pause import gc_paused
-
 # What the running task works on: a route, or a loop. Tasks that it starts work on the same.
 DOING: Final[ContextVar[str]] = ContextVar("windlass_doing", default="other")
 
@@ -59,6 +57,8 @@ async def aside(weight: int, work: Callable[[], T]) -> T:
     """
     if weight <= SMALL or INLINE.get():
         return work()
+    from windlass.ports.gc_pause import gc_paused  # clients never come here
+
     with gc_paused():
         return await asyncio.get_running_loop().run_in_executor(None, work)
 

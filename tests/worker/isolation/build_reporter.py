@@ -29,6 +29,13 @@ def digest_of_source() -> str:
     return hashlib.sha256(SOURCE.read_bytes()).hexdigest()
 
 
+def compiler() -> str:
+    """The version of clang here, without the names of packages."""
+    said = subprocess.run(["clang", "--version"], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"clang version [0-9.]+", said)
+    return said.splitlines()[0] if found is None else found[0]
+
+
 def compile_for(machine: str) -> bytes:
     """The machine code, which must not refer to anything outside of itself."""
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +55,8 @@ def compile_for(machine: str) -> bytes:
 
 def main() -> None:
     """Writes the module anew."""
-    lines = [f'MADE_FROM: Final = "{digest_of_source()}"', "CODE: Final = {"]
+    lines = [f'MADE_FROM: Final = "{digest_of_source()}"', f'MADE_BY: Final = "{compiler()}"']
+    lines.append("CODE: Final = {")
     for machine in OF_MACHINE:
         text = base64.b64encode(compile_for(machine)).decode()
         lines += [f'    "{machine}": (', *(f'        "{row}"' for row in textwrap.wrap(text, 88))]

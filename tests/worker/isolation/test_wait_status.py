@@ -1,6 +1,7 @@
 """How a program ended is known in every mode of isolation: a code above 128 is no signal."""
 
 import asyncio
+import base64
 import os
 import signal
 import stat
@@ -14,14 +15,20 @@ import pytest
 from tests.executors.python.test_in_agent import FUNCTIONS
 from tests.support.debian import missing_reason
 from tests.support.unprivileged import is_open, skip_reason
-from tests.worker.isolation.build_reporter import digest_of_source
+from tests.worker.isolation.build_reporter import compile_for, compiler, digest_of_source
 from tests.worker.rig import Rig, play
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.executors import load_executors
 from windlass.executors.media.ffmpeg import REPORT
 from windlass.ports.executor import JobContext, Result
-from windlass.worker.isolation.reporter import MACHINES, MADE_FROM, reporter_program
+from windlass.worker.isolation.reporter import (
+    CODE,
+    MACHINES,
+    MADE_BY,
+    MADE_FROM,
+    reporter_program,
+)
 
 SOURCES: Final = Path(__file__).parents[3]
 STOPPING: Final = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
@@ -157,6 +164,13 @@ def _how(record: JobRecord) -> tuple[str | None, int | None, str]:
 
 
 def test_the_program_that_reports_was_made_from_its_source() -> None:
+    """Its own compiler makes the same bytes again; another one may make others."""
     assert digest_of_source() == MADE_FROM, "run python -m tests.worker.isolation.build_reporter"
+    for tool in ("clang", "llvm-profdata"):  # Debian's llvm has all its tools
+        if (why := missing_reason(tool)) is not None:
+            pytest.skip(why)
+    if compiler() == MADE_BY:
+        made = {machine: compile_for(machine) for machine in CODE}
+        assert made == {machine: base64.b64decode(code) for machine, code in CODE.items()}
     assert {machine for machine in MACHINES if reporter_program(machine)} == set(MACHINES)
     assert reporter_program("pdp11") is None

@@ -30,6 +30,9 @@ class FailureClass(StrEnum):
     CONFIGURATION = "configuration", 7
 
 
+# Who set the timeout that an attempt has.
+TimeoutFrom = Literal["job", "media", "default"]
+
 FAILURE_BY_CODE: Final[tuple[FailureClass | None, ...]] = (None, *FailureClass)
 
 # Python 3.11 raises TypeError for `"network" in FailureClass`; this handles unknown names.

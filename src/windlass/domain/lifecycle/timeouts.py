@@ -4,13 +4,13 @@ The agent enforces the limits of a running job. The server acts later (`backstop
 did not, so that the two never race. A timeout is a transition, not an error.
 """
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from msgspec import Struct
 
+from windlass.domain.lifecycle.failures import TimeoutFrom
 from windlass.domain.values.options import doc
 
-TimeoutFrom = Literal["job", "media", "default"]
 NEAR: Final = 0.8  # of its timeout: a job that has run so long is warned of
 
 

@@ -16,6 +16,7 @@ MACHINES: Final = {"x86_64": 62, "aarch64": 183}  # as ELF numbers them
 
 # What follows is written by `python -m tests.worker.isolation.build_reporter`.
 MADE_FROM: Final = "ec709f99f7789184e5d85cbce7f9e012c2de50310b5deaa16af3150b072a86eb"
+MADE_BY: Final = "clang version 14.0.6"
 CODE: Final = {
     "x86_64": (
         "SInnSIPk8OhUAAAAUEFUSD0vdXNyL2xvY2FsL2JpbjovdXNyL2JpbjovYmluAHdpbmRsYXNzOiBmYWlsZWQgdG8g"
