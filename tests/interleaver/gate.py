@@ -102,6 +102,7 @@ class OnePool:
 
     def __init__(self, link: Link) -> None:
         self._link = link
+        self.round = 0  # it is never renewed
 
     async def acquire(self) -> Link:
         return self._link
