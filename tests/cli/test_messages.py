@@ -11,7 +11,7 @@ WRONG = [
     (("show", "x"), "expected JOB to be a whole number, got x"),
     (("jobs", "--limit", "0"), 'Invalid value "0" for --limit. Must be 1 or more.'),
     (("submit", "--timeout", "0", "--", "true"),
-     "expected --timeout to be a duration longer than 0, got 0"),
+     "expected --timeout to be a duration longer than 0, or none, got 0"),
     (("submit", "--retries", "-1", "--", "true"),
      "expected --retries to be a whole number of 0 or more, got -1"),
     (("submit", "--workflow", "999999", "--", "true"),

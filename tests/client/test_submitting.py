@@ -137,6 +137,7 @@ def test_a_default_client_is_made_when_it_is_first_needed(
 ) -> None:
     monkeypatch.setenv("WINDLASS_DATA", str(tmp_path))
     monkeypatch.delenv("WINDLASS_SERVER", raising=False)
+    monkeypatch.delenv("WINDLASS_JOB", raising=False)
     windlass.set_default_client(None)
     try:
         with pytest.raises(windlass.WindlassError, match="start one with `windlass up`"):

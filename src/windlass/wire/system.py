@@ -16,7 +16,7 @@ class ViolationInfo(msgspec.Struct, frozen=True):
     seq: int
 
 
-class Verified(msgspec.Struct, frozen=True):
+class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
     """The violations found; empty if there are none. `notes` are losses that are known."""
 
     violations: list[ViolationInfo]

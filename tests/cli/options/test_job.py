@@ -74,7 +74,10 @@ def test_arguments_of_a_task_are_not_flags_of_a_command() -> None:
         (("--input", "none:a", "--", "true"), "got none:a; there is no file none here"),
         (("--input", "/", "--", "true"), "got /; / is a directory: pack it into one file"),
         (("--env", "A", "--", "true"), "--env to be NAME=VALUE"),
-        (("--timeout", "0", "--", "true"), "--timeout to be a duration longer than 0, got 0"),
+        (
+            ("--timeout", "0", "--", "true"),
+            "--timeout to be a duration longer than 0, or none, got 0",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named_by_its_flag(words: tuple[str, ...], said: str) -> None:

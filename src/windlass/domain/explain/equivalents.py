@@ -22,6 +22,7 @@ from windlass.domain.job.forms import (
     LIMITS,
     RATE,
     SWITCH,
+    TIMEOUT,
     Form,
 )
 from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
@@ -202,7 +203,7 @@ def _named_amounts(value: Any) -> list[str]:
 
 
 def _length(value: float | str) -> list[str]:
-    """Returns a duration as people write it; `never` and `forever` as they are."""
+    """Returns a duration as people write it; `never`, `none` and `forever` as they are."""
     return [value if isinstance(value, str) else format_duration(round(value * 1000))]
 
 
@@ -211,6 +212,7 @@ _TEXTS: Final[dict[str, Callable[[Any], list[str]]]] = {
     DELAY.name: _length,
     GRACE.name: _length,
     KEY_WINDOW.name: _length,
+    TIMEOUT.name: _length,
     AMOUNTS.name: _named_amounts,
     LABELS.name: _named_amounts,
     LIMITS.name: _named_amounts,

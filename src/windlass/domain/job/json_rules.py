@@ -9,7 +9,17 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
 
-from windlass.domain.job.forms import DELAY, DURATION, FOREVER, GRACE, KEY_WINDOW, MOMENT, NEVER
+from windlass.domain.job.forms import (
+    DELAY,
+    DURATION,
+    FOREVER,
+    GRACE,
+    KEY_WINDOW,
+    MOMENT,
+    NEVER,
+    NONE,
+    TIMEOUT,
+)
 from windlass.domain.job.job import KEYWORDS, OPTIONS, JobOption
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, PRIORITY_NAMES, parse_priority
 from windlass.domain.values.errors import InvalidInput
@@ -96,8 +106,9 @@ def _of_form(option: JobOption) -> Rule:
     if option.name in NAMES:
         expected = _refusal(lambda _, name: check_name(name, ""), option.name)
         return {"pattern": f"^[^\x01-\x1f\x7f]{{1,{NAME_LIMIT}}}$", "expected": expected}
-    more = {GRACE.name: f"|{NEVER}", KEY_WINDOW.name: f"|{FOREVER}", MOMENT.name: f"|{_TIME}"}
-    if option.form not in (DELAY, DURATION, GRACE, KEY_WINDOW, MOMENT):
+    words = {GRACE.name: NEVER, KEY_WINDOW.name: FOREVER, TIMEOUT.name: NONE, MOMENT.name: _TIME}
+    more = {name: f"|{word}" for name, word in words.items()}
+    if option.form not in (DELAY, DURATION, TIMEOUT, GRACE, KEY_WINDOW, MOMENT):
         return {}
     pattern = _whole(_LENGTH + more.get(option.form.name, ""))
     expected = _refusal(option.form.canonical, option.name)
