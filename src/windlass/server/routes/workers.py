@@ -57,6 +57,7 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
                 code=digest_of(data.code) if rights.by_code and data.code else None,
                 secret=None if data.token is None else digest_of(data.token),
                 session=digest_of(session),
+                source=call.source,
                 stopped=data.stopped,
             )
         )
