@@ -17,12 +17,12 @@ def test_the_audit_log_says_in_words_what_was_done_and_is_narrowed_by_time(
     job = farm.submit("sleep", "600", queue="audited", requires=["memory>=8TiB"])
     farm.http.post(f"/api/v1/jobs/{job}/cancel")
     page = open_page()
-    path = f"/jobs/{job}/cancel"
+    about = f"job {job}, task shell, queue audited"
     for _ in range(20):  # It is written in the background.
         visit(page, farm, "/audit")
-        if page.get_by_role("link", name=path).count():
+        if page.get_by_role("link", name=about).count():
             break
-    row = page.get_by_role("row").filter(has_text=path)
+    row = page.get_by_role("row").filter(has_text=about)
     expect(row).to_contain_text("Cancels one job")
     expect(row).to_contain_text("done")
     row.get_by_role("link", name="Cancels one job").click()

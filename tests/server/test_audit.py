@@ -54,6 +54,7 @@ def test_every_change_is_recorded_with_who_what_where_and_how_it_ended() -> None
                 "error": None,
                 "request": reply.headers["X-Request-Id"],
                 "what": "Cancels one job",
+                "about": f"job {number}, task shell, queue default",
             }
 
     run(scenario())
@@ -112,7 +113,7 @@ def test_callers_beyond_the_bound_share_rows(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(audit, "KEYS_KEPT", 10)
     repeats = audit.Repeats()
-    row = AuditRow(0, 5, 1, 401, 0, "", "", "", "GET /x", "/x", "", "unauthorized", "r")
+    row = AuditRow(0, 5, 1, 401, 0, "", "", "", "GET /x", "/x", "", "unauthorized", "r", "")
     written = [repeats.add(number, row._replace(address=str(number))) for number in range(1_000)]
     rows = [one for one in written if one is not None] + repeats.take()
     assert len(rows) == 12
@@ -252,4 +253,51 @@ def test_recent_rows_are_filtered_and_paged_and_limited_to_the_callers_namespace
             assert paged + [entry["id"] for entry in page["entries"]] == numbers
 
     monkeypatch.setattr("windlass.server.audit.routes.CHUNK", 2)
+    run(scenario())
+
+
+def test_a_change_names_its_object_and_no_secret() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            admin = server.admin
+            worker = await server.worker()
+            asked = {"name": "ci", "role": "submitter", "namespaces": ["a"]}
+            made = (await admin.post("/api/v1/tokens", json=asked)).json()
+            number = made["info"]["id"]
+            code = (await admin.post("/api/v1/codes", json={"worker": "w9"})).json()
+            again = await admin.post(f"/api/v1/tokens/{number}/rotate", json={})
+            await admin.delete(f"/api/v1/tokens/{again.json()['info']['id']}")
+            await admin.post(f"/api/v1/workers/{worker.id}/drain")
+            await admin.delete(f"/api/v1/workers/{worker.id}")
+            await admin.post("/api/v1/queues/video/pause")
+            await admin.post("/api/v1/jobs/cancel", json={"ids": list(range(1, 13))})
+            entries = await _entries(server)
+            ci = "`ci`, role submitter, namespace a"
+            assert [entry["about"] for entry in entries] == [
+                f"worker {worker.id} `{worker.name}`, online",
+                f"token {number} {ci}",
+                f"code for worker `w9`, valid until {code['expires_at']}",
+                f"token {number} {ci}, replaced by token {again.json()['info']['id']}",
+                f"token {again.json()['info']['id']} {ci}",
+                f"worker {worker.id} `{worker.name}`",
+                f"worker {worker.id} `{worker.name}`",
+                "queue `video`",
+                "jobs 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+            ]
+            for secret in (made["token"], code["code"], again.json()["token"]):
+                assert secret not in str(entries)
+
+    run(scenario())
+
+
+def test_a_refused_call_tells_nothing_of_another_namespaces_object() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            asked = {"name": "theirs", "role": "viewer", "namespaces": ["b"]}
+            theirs = (await server.admin.post("/api/v1/tokens", json=asked)).json()["info"]["id"]
+            limited = await server.role(Role.ADMIN, "a")
+            assert (await limited.delete(f"/api/v1/tokens/{theirs}")).status_code == 404
+            (entry,) = await _entries(server, limited)
+            assert (entry["error"], entry["about"]) == ("not_found", None)
+
     run(scenario())

@@ -5107,6 +5107,8 @@ export interface components {
             request: string;
             /** @default null */
             what: string | null;
+            /** @default null */
+            about: string | null;
         };
         /**
          * SignInWays

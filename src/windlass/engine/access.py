@@ -136,7 +136,7 @@ class Access:
     ) -> CreatedToken:  # fmt: skip
         """Makes a token and remembers its digest; the log keeps who asked for it.
 
-        Of the living tokens of people no two have one name.
+        Of the living tokens of people that reach one namespace, no two have one name.
         """
         check_name("name", name)
         if name.startswith(SIGNED_IN):
@@ -149,7 +149,7 @@ class Access:
         secret = self.make_token()
 
         async def insert(work: Work) -> Token:
-            await _expect_free(work, name)
+            await _expect_free(work, name, namespaces)
             row = _row(name, secret, role, namespaces, work.now, expires_at)
             made = row._replace(id=await work.tx.access.insert(row))
             message = f"Token {made.id} ({name}, {role}) was made"
@@ -188,7 +188,7 @@ class Access:
 
         return secret, await self._engine.run(insert)
 
-    async def use_link(self, secret: str, instead_of: str | None = None) -> Identity | None:
+    async def use_link(self, secret: str, instead_of: Identity | None = None) -> Identity | None:
         """Returns whose session a link opens, once; None if its code or token does not count.
 
         If it is of somebody else than `instead_of`, it raises `Conflict` and can still be used.
@@ -201,10 +201,14 @@ class Access:
                 return None
             if not await _lives(work.tx, token, work.now):
                 return None
-            if instead_of is not None and token.name != instead_of:
-                message = f"you are signed in as {instead_of}, and this link is of {token.name}"
+            found = _identity(token, await _shut_out(work.tx, token))
+            now = instead_of or found
+            if (found.name, found.namespaces) != (now.name, now.namespaces):
+                message = (
+                    f"you are signed in as {_in_words(now)}, this link is of {_in_words(found)}"
+                )
                 raise Conflict(OTHER_SESSION, message)
-            return _identity(token, await _shut_out(work.tx, token))
+            return found
 
         return await self._engine.run(use)
 
@@ -320,13 +324,21 @@ def _row(
     return Token(0, name, digest_of(secret), str(role), tuple(namespaces), 0, now, expires_at, 0)
 
 
-async def _expect_free(work: Work, name: str) -> None:
-    """Raises `Conflict` if a living token has this name: jobs belong to the name of a token."""
+async def _expect_free(work: Work, name: str, namespaces: Sequence[str]) -> None:
+    """Raises `Conflict` if a living token has this name and reaches one of these namespaces.
+
+    Jobs belong to a namespace and to the name of a token in it. What tokens elsewhere are called
+    makes no difference, so that nobody learns it here.
+    """
     await work.tx.access.lock()
     for row in await work.tx.access.all():
         lives = not row.revoked_at and not 0 < row.expires_at <= work.now
-        if row.name == name and lives and not row.worker:
-            message = f"token {row.id} has the name {name}: choose another, or revoke it first"
+        meets = not row.namespaces or not namespaces or {*row.namespaces} & {*namespaces}
+        if row.name == name and lives and meets and not row.worker:
+            message = (
+                f"a token that reaches the same namespaces has the name {name}: choose another "
+                "name, or revoke that token first"
+            )
             raise Conflict(NAME_TAKEN, message)
 
 
@@ -354,6 +366,11 @@ async def _lives(tx: ReadTx, token: Token, now: int) -> bool:
     if parent is None or 0 < parent.expires_at <= now:
         return False
     return await _lives(tx, parent, now)
+
+
+def _in_words(who: Identity) -> str:
+    """Returns who somebody is: tokens of different namespaces may have one name."""
+    return f"{who.name} ({', '.join(who.namespaces)})" if who.namespaces else who.name
 
 
 def _identity(token: Token, shut_out: str) -> Identity:

@@ -130,6 +130,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None  # None: it succeeded
     request: str
     what: str | None = None  # `action` in words, if this server knows it
+    about: str | None = None  # the object in words, such as "token 12 `ci`, role viewer"
 
 
 class AuditList(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Workers: enrolment and incarnations, silence, draining, removal."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.engine.fleet.workers import MOST_PENDING
+from windlass.engine.fleet.workers import MAX_PENDING
 from windlass.engine.history.event_lines import WorkerNames
 from windlass.wire.sync import Finished
 
@@ -43,15 +44,44 @@ async def test_the_same_name_is_the_same_worker_in_a_new_incarnation(rig: Rig) -
 
 
 async def test_only_so_many_workers_may_wait_for_approval(rig: Rig) -> None:
-    for number in range(MOST_PENDING):
+    for number in range(MAX_PENDING):
         await rig.enrol(f"stranger-{number}", approved=False)
     with pytest.raises(Conflict, match="approve or remove some") as refused:
         await rig.enrol("one-too-many", approved=False)
     assert refused.value.code == "too_many_pending"
+    assert refused.value.retry_after_ms  # the worker asks again by itself
     await rig.enrol("stranger-0", approved=False, holder=1)  # it was there already
-    assert await rig.enrol("with-a-code") == (MOST_PENDING + 1, 1)
+    assert await rig.enrol("with-a-code") == (MAX_PENDING + 1, 1)
     await rig.engine.workers.set_status(1, WorkerStatus.ONLINE)
     await rig.enrol("one-too-many", approved=False)
+
+
+async def _pending(rig: Rig) -> Counter[str | None]:
+    rows = await rig.store.read(lambda tx: tx.workers.all())
+    return Counter(row.reason for row in rows if row.status == WorkerStatus.PENDING_APPROVAL)
+
+
+async def test_one_address_does_not_keep_others_from_asking_for_approval(rig: Rig) -> None:
+    for number in range(MAX_PENDING):
+        await rig.enrol(f"stranger-{number}", approved=False, source="10.0.0.9")
+    for number in range(MAX_PENDING // 2):
+        await rig.enrol(f"ours-{number}", approved=False, source="10.0.0.1")
+    half = MAX_PENDING // 2
+    assert await _pending(rig) == {"asked from 10.0.0.9": half, "asked from 10.0.0.1": half}
+    assert "Worker stranger-0 made room for others to ask" in await said_of_workers(rig)
+    for source in ("10.0.0.9", "10.0.0.1"):  # they do not push each other out in turns
+        with pytest.raises(Conflict):
+            await rig.enrol("one-more", approved=False, source=source)
+
+
+async def test_workers_that_fell_silent_give_way_to_those_of_other_addresses(rig: Rig) -> None:
+    for number in range(MAX_PENDING):
+        await rig.enrol(f"stranger-{number}", approved=False, source=f"10.0.0.{number}")
+    with pytest.raises(Conflict):
+        await rig.enrol("ours", approved=False, source="10.1.0.1")
+    await rig.advance(rig.engine.config.heartbeat_timeout_ms + 1)
+    await rig.enrol("ours", approved=False, source="10.1.0.1")
+    assert sum((await _pending(rig)).values()) == MAX_PENDING
 
 
 async def test_a_name_whose_jobs_may_still_run_is_in_use(rig: Rig) -> None:

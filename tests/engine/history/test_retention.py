@@ -381,7 +381,7 @@ async def test_a_workflow_that_never_had_a_job_goes_too(rig: Rig) -> None:
 
 async def test_the_audit_log_and_ended_sessions_go_by_their_own_setting(rig: Rig) -> None:
     async def fill(tx: WriteTx) -> None:
-        done = AuditRow(0, rig.now, 1, 200, 1, "a", "admin", "", "POST /x", "/x", "", "", "r")
+        done = AuditRow(0, rig.now, 1, 200, 1, "a", "admin", "", "POST /x", "/x", "", "", "r", "")
         await tx.audit.append([done, done._replace(at=rig.now + DAY)])
         kinds = (("s", "session"), ("t", "token"))
         for name, kind in kinds:

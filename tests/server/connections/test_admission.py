@@ -122,6 +122,20 @@ def test_strangers_behind_a_proxy_are_limited_each_for_itself_and_all_others_tog
     run(scenario(("127.0.0.1",), 200))
 
 
+def test_a_worker_that_waits_for_approval_shows_where_it_asked_from() -> None:
+    async def scenario(proxies: tuple[str, ...], seen: str) -> None:
+        async with running_server(config=limited(trusted_proxies=proxies)) as server:
+            nobody = await server.http(None)
+            fields = {"X-Forwarded-For": STRANGER}
+            reply = await nobody.post("/api/v1/workers/enrol", json={"name": "w"}, headers=fields)
+            assert reply.status_code == 200, reply.text
+            (shown,) = (await server.admin.get("/api/v1/workers")).json()["workers"]
+            assert (shown["status"], shown["reason"]) == ("pending_approval", f"asked from {seen}")
+
+    run(scenario((), "127.0.0.1"))
+    run(scenario(("127.0.0.1",), STRANGER))
+
+
 def test_connections_of_a_proxy_are_not_limited_by_its_address() -> None:
     async def scenario(proxies: tuple[str, ...], first: int) -> None:
         config = limited(connections_per_caller=3, trusted_proxies=proxies)

@@ -3,10 +3,13 @@
 import pytest
 
 from tests.support.running import run
-from tests.support.running_server import error_of, running_server
+from tests.support.running_server import error_of, job, running_server
 from tests.support.waiting import until
+from windlass.client.resources.tokens import AsyncTokens
+from windlass.client.transport import Transport
 from windlass.domain.access.roles import Role
 from windlass.domain.rows.events import EventKind
+from windlass.domain.values.errors import Conflict, InvalidInput
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Basic abc", "Bearer wl_nothing"])
@@ -97,5 +100,45 @@ def test_tokens_for_workers_come_by_enrolling_only() -> None:
             reply = await server.admin.post("/api/v1/tokens", json=request)
             assert reply.status_code == 422
             assert error_of(reply)["field"] == "role"
+
+    run(scenario())
+
+
+def test_a_name_that_is_taken_in_other_namespaces_is_free_and_reveals_nothing() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            asked = {"name": "payments", "role": "submitter", "namespaces": ["b"]}
+            theirs = (await server.admin.post("/api/v1/tokens", json=asked)).json()
+            owner = await server.role(Role.ADMIN, "a")
+            mine = await owner.post("/api/v1/tokens", json={**asked, "namespaces": ["a"]})
+            assert mine.status_code == 201, mine.text
+            for namespaces in (["a"], ["a", "b"], []):  # whoever reaches both may not mix them up
+                again = await server.admin.post(
+                    "/api/v1/tokens", json={**asked, "namespaces": namespaces}
+                )
+                assert (again.status_code, error_of(again)["code"]) == (409, "name_taken")
+            number = await server.submit(job(namespace="b"), by=await server.http(theirs["token"]))
+            other = await server.http(mine.json()["token"])
+            assert (await other.post(f"/api/v1/jobs/{number}/cancel")).status_code == 404
+            transport = Transport(server.address, await server.token(Role.ADMIN))
+            with pytest.raises(InvalidInput, match=f"{theirs['info']['id']} "):
+                await AsyncTokens(transport).revoke("payments")
+            await transport.close()
+
+    run(scenario())
+
+
+def test_a_link_of_another_namespaces_token_of_the_same_name_replaces_no_session() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            access = server.services.access
+            made = [await access.create_token("ci", Role.VIEWER, (one,)) for one in ("a", "b")]
+            who = [await access.identify(one.secret) for one in made]
+            assert who[0] is not None
+            assert who[1] is not None
+            code, _ = await access.create_link(who[1])
+            with pytest.raises(Conflict, match=r"signed in as ci \(a\), .* of ci \(b\)"):
+                await access.use_link(code, who[0])
+            assert await access.use_link(code, who[1]) == who[1]
 
     run(scenario())

@@ -268,7 +268,7 @@ def audit_row(at: int, **changes: Any) -> AuditRow:
     row = AuditRow(
         id=999, at=at, calls=2, status=403, token=4, actor="Jürgen", role="viewer",
         address="10.0.0.1", action="POST /x", resource="/x/1", namespace="team",
-        code="forbidden", request="a-1",
+        code="forbidden", request="a-1", about="queue `ä`",
     )  # fmt: skip
     return row._replace(**changes)
 

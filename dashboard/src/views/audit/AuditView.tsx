@@ -44,7 +44,7 @@ const COLUMNS: ColumnDef<Entry, unknown>[] = [
     id: "resource",
     header: "Where",
     meta: { width: "minmax(170px, 2fr)" },
-    cell: ({ row }) => <Resource path={row.original.resource} />,
+    cell: ({ row: { original } }) => <Resource path={original.resource} about={original.about} />,
   },
   {
     id: "result",
@@ -192,10 +192,10 @@ function Narrow(props: { name: keyof AuditSearch; value: string; text?: string }
   );
 }
 
-/** What a call was about; a job or a workflow leads to it. */
-function Resource({ path }: { path: string }) {
+/** What a call was about, in words if they are known; a job or a workflow leads to it. */
+function Resource({ path, about }: { path: string; about: string | null | undefined }) {
   const [, kind, number] = /^\/api\/v1\/(jobs|workflows)\/(\d+)(?:\/|$)/.exec(path) ?? [];
-  const text = <span title={path}>{path.replace(/^\/api\/v1/, "")}</span>;
+  const text = <span title={path}>{about ?? path.replace(/^\/api\/v1/, "")}</span>;
   if (!number) return text;
   const id = Number(number);
   return kind === "jobs" ? (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from windlass.client.transport import Transport
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.wire.access import (
     RotateRequest,
     TokenCreated,
@@ -65,4 +65,7 @@ class AsyncTokens:
         if not found:
             raise NotFound("token", token)
         valid = [one for one in found if one.revoked_at is None]
+        if len({one.namespaces for one in valid}) > 1:
+            known = ", ".join(f"{one.id} ({', '.join(one.namespaces)})" for one in valid)
+            raise InvalidInput("token", f"an id, since several have this name: {known}", token)
         return (valid or found)[-1].id

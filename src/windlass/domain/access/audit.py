@@ -10,7 +10,7 @@ OTHERS: Final = "(others)"  # stands for callers beyond these
 class AuditRow(NamedTuple):
     """One call that changed something or was refused, or several equal ones.
 
-    `at`, `resource` and `request` are those of the first of them.
+    `at`, `resource`, `request` and `about` are those of the first of them.
     """
 
     id: int
@@ -26,6 +26,7 @@ class AuditRow(NamedTuple):
     namespace: str  # empty: it concerns none, or several
     code: str  # of the error; empty: it succeeded
     request: str  # the id that the answer carried
+    about: str  # the object in words, such as "queue `video`"; empty: none is known
 
 
 class _Counted:

@@ -1,5 +1,7 @@
 """The status of a worker, and whether it may be given jobs."""
 
+from collections import Counter
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -41,6 +43,28 @@ KEPT: Final = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDIN
 LEASED: Final = (
     WorkerStatus.ONLINE, WorkerStatus.DRAINING, WorkerStatus.UNHEALTHY, WorkerStatus.PROBATION
 )  # fmt: skip
+
+
+def asked_from(source: str) -> str:
+    """Returns the reason of a worker that waits for approval: where its request came from."""
+    return f"asked from {source or 'this machine'}"
+
+
+def gives_way(pending: Sequence[Worker], reason: str, heard_since: int) -> Worker | None:
+    """Returns which of the workers that wait for approval makes room for one more, if any.
+
+    `reason` is that of the new one. Whoever holds most places gives one to whoever holds at least
+    two fewer, so one address cannot keep the others out, and two do not push each other out in
+    turns. A worker that was not heard since `heard_since` gives way to anybody with as many.
+    """
+    held = Counter(worker.reason for worker in pending)
+
+    def may_go(worker: Worker) -> bool:
+        ahead = held[worker.reason] - held[reason]
+        return ahead > 1 or (ahead >= 0 and worker.last_seen < heard_since)
+
+    going = [worker for worker in pending if may_go(worker)]
+    return max(going, key=lambda one: (held[one.reason], -one.last_seen, -one.id), default=None)
 
 
 def may_claim(status: int) -> bool:

@@ -23,7 +23,8 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     none, `ANYONE` for a token or code that may act for all workers. It is `proven` that it comes
     from the worker of that name, or from an operator; otherwise it cannot end a living one. `code`
     is used up; `secret` is what the worker enrols with from now on, `session` the token of its
-    incarnation (all of them digests). `stopped` is what its last process could not report.
+    incarnation (all of them digests). `source` is the address that it comes from. `stopped` is what
+    its last process could not report.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     code: str | None = None
     secret: str | None = None
     session: str | None = None
+    source: str = ""
     stopped: Stopped | None = None
 
     def proves_dead(self, incarnation: int) -> bool:

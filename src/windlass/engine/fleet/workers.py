@@ -13,6 +13,8 @@ from windlass.domain.matching.workers import (
     LEAVING,
     STOPPED,
     WorkerStatus,
+    asked_from,
+    gives_way,
     offline,
     status_after_enrolment,
 )
@@ -36,7 +38,7 @@ Change = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 # What the log says of workers that enrol and get no jobs.
 _STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
-MOST_PENDING = 200  # the most workers that may wait for approval
+MAX_PENDING = 200  # workers that wait for approval
 
 
 class Enrolled(NamedTuple):
@@ -60,12 +62,13 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
     worker = await work.tx.workers.lock_name(enrolment.name)
     if worker is None:
         if not enrolment.approved:
-            await _expect_few_pending(work)
+            await _make_room(work, asked_from(enrolment.source))
         status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
         first = first_incarnation(work)
         row = Worker(
             0, enrolment.name, first, 0, int(status), work.now, 0, enrolment.slots,
-            "{}", dynamic, None, None, work.now,
+            "{}", dynamic, None, None if enrolment.approved else asked_from(enrolment.source),
+            work.now,
         )  # fmt: skip
         worker = row._replace(id=await work.tx.workers.insert(row))
         if not worker.id:  # Another enrolment of this name was faster, and is now visible.
@@ -103,15 +106,26 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
     return worker
 
 
-async def _expect_few_pending(work: Work) -> None:
-    """Raises if too many workers wait for approval, since anyone may ask for it."""
-    pending = [int(WorkerStatus.PENDING_APPROVAL)]
-    if len(await work.tx.workers.silent_since(work.now + 1, pending)) >= MOST_PENDING:
+async def _make_room(work: Work, reason: str) -> None:
+    """Bounds how many workers wait for approval, since anyone may ask for it; raises if none goes.
+
+    One that goes although it lives asks again, once there is room.
+    """
+    status = int(WorkerStatus.PENDING_APPROVAL)
+    pending = await work.tx.workers.silent_since(work.now + 1, [status])
+    if len(pending) < MAX_PENDING:
+        return
+    going = gives_way(pending, reason, work.now - work.config.heartbeat_timeout_ms)
+    if going is None:
         raise Conflict(
             "too_many_pending",
-            f"{MOST_PENDING} workers are waiting for approval, which is the limit: approve or "
+            f"{len(pending)} workers are waiting for approval, which is the limit: approve or "
             "remove some (`windlass workers`), or enrol with a code (`windlass workers code`)",
+            work.config.heartbeat_timeout_ms,
         )
+    locked = (await work.tx.workers.lock([going.id])).get(going.id)
+    if locked is not None and locked.status == status:  # nobody has approved it meanwhile
+        await _remove(work, locked, f"Worker {going.name} made room for others to ask", None)
 
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
@@ -257,11 +271,15 @@ async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> 
     if leases and not force:
         held = counted(len(leases), "job")
         raise Conflict("worker_busy", f"worker {worker.name} holds {held}: drain it")
-    await work.tx.workers.remove(worker_id)
-    await work.tx.access.remove_of_worker(worker_id)
-    work.effects.pokes.append(worker_id)  # its open sync is answered: the worker is gone
+    await _remove(work, worker, f"Worker {worker.name} removed", actor)
+    return True
+
+
+async def _remove(work: Work, worker: Worker, message: str, actor: str | None) -> None:
+    await work.tx.workers.remove(worker.id)
+    await work.tx.access.remove_of_worker(worker.id)
+    work.effects.pokes.append(worker.id)  # its open sync is answered: the worker is gone
     work.say(
-        EventKind.WORKER, f"Worker {worker.name} removed", worker=worker_id,
+        EventKind.WORKER, message, worker=worker.id,
         incarnation=worker.incarnation, actor=actor, data={"status": "removed"},
     )  # fmt: skip
-    return True

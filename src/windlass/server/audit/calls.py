@@ -1,5 +1,6 @@
 """What the audit log learns about one request, whichever way it ended."""
 
+import re
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
@@ -13,19 +14,21 @@ from windlass.server.http.replies import Complete, Stream
 from windlass.server.http.routes import COUNTED, EACH, Route
 
 REQUEST_ID: Final = "X-Request-Id"
+_NAMING: Final = re.compile(r"/api/v1/([a-z]+)s/\{name:")  # a kind of object, and which one
 _NOTHING: Final[Mapping[str, Any]] = {}
 
 
 class Seen:
     """What is known of a request so far."""
 
-    __slots__ = ("arguments", "caller", "code", "in_path", "route")
+    __slots__ = ("about", "arguments", "caller", "code", "in_path", "route")
 
     def __init__(self) -> None:
         self.route: Route | None = None
         self.caller: Identity | None = None
         self.in_path = _NOTHING
         self.arguments = _NOTHING
+        self.about = ""  # the object in words, as the handler told
         self.code = ""
 
 
@@ -42,10 +45,12 @@ def note_call(
         return reply
     caller, namespace = seen.caller, _namespace(seen)
     address = source_of(scope)
+    about = seen.about or _named(seen)
     key: Hashable = None
     if status >= 400 or caller is None or route.audit == COUNTED:
         name = None if caller is None else (caller.token, caller.name)
-        key = (name, address, route.method, route.path, namespace, status, seen.code)
+        kind = seen.about if status < 400 else seen.code
+        key = (name, address, route.method, route.path, namespace, status, kind)
         if audit.repeat(key):
             return reply
     noted = Noted(
@@ -58,6 +63,7 @@ def note_call(
         workflow=seen.in_path.get("workflow", 0),
         status=status,
         code=seen.code,
+        about=about,
     )
     request = audit.next_request()
     audit.note(noted, request, key)
@@ -65,6 +71,12 @@ def note_call(
     if isinstance(reply, Stream):
         return reply._replace(headers=headers)
     return reply._replace(headers=headers)
+
+
+def _named(seen: Seen) -> str:
+    """Returns what the path names, such as "queue `video`"; jobs and workflows are looked up."""
+    found = seen.route and _NAMING.match(seen.route.path)
+    return f"{found[1]} `{seen.in_path['name']}`" if found and seen.in_path else ""
 
 
 def _namespace(seen: Seen) -> str:

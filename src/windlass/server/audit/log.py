@@ -37,6 +37,7 @@ class Noted(NamedTuple):
     workflow: int
     status: int
     code: str  # of the error; empty: none
+    about: str  # the object in words; empty: what is known of the job or the workflow
 
 
 class _Pending(NamedTuple):
@@ -89,6 +90,7 @@ class AuditLog:
             namespace=_printable(noted.namespace),
             code=noted.code,
             request=request,
+            about=_printable(noted.about),
         )
         if key is None:
             self._add(_Pending(row, noted.job, noted.workflow))
@@ -133,13 +135,16 @@ class AuditLog:
             chunk = self._pending[:CHUNK]
 
             async def append(tx: WriteTx, chunk: Sequence[_Pending] = chunk) -> None:
-                await tx.audit.append(await self._with_namespaces(tx, chunk))
+                await tx.audit.append(await self._with_objects(tx, chunk))
 
             await self._store.transact(append)
             del self._pending[: len(chunk)]
 
-    async def _with_namespaces(self, tx: ReadTx, chunk: Sequence[_Pending]) -> list[AuditRow]:
-        """Looks up the namespaces of jobs and workflows that calls were about."""
+    async def _with_objects(self, tx: ReadTx, chunk: Sequence[_Pending]) -> list[AuditRow]:
+        """Looks up the namespaces of jobs and workflows that calls were about, and what they are.
+
+        Of a job that is its task and its queue: its name is in its description, which may be long.
+        """
         jobs = sorted({one.job for one in chunk if one.job})
         workflows = sorted({one.workflow for one in chunk if one.workflow})
         facts = await tx.jobs.read(jobs) if jobs else {}
@@ -148,9 +153,12 @@ class AuditLog:
         found: list[AuditRow] = []
         for row, job, workflow in chunk:
             if job in facts:
-                row = row._replace(namespace=self._shapes[facts[job].shape].namespace)
+                shape = self._shapes[facts[job].shape]
+                about = f"job {job}, task {shape.task}, queue {shape.queue}"
+                row = row._replace(namespace=shape.namespace, about=row.about or about)
             elif workflow in rows:
-                row = row._replace(namespace=rows[workflow].namespace)
+                about = f"workflow {workflow} `{_printable(rows[workflow].name)}`"
+                row = row._replace(namespace=rows[workflow].namespace, about=row.about or about)
             found.append(row)
         return found
 

@@ -122,4 +122,5 @@ def _show(row: AuditRow) -> AuditEntry:
         error=row.code or None,
         request=row.request,
         what=words_of(row.action),
+        about=row.about or None,
     )

@@ -19,7 +19,9 @@ from windlass.server.services import Services
 class Call:
     """The caller, the services, and what the request carries."""
 
-    __slots__ = ("_action", "_body_limit", "_receive", "_scope", "_turn", "caller", "services")
+    __slots__ = (
+        "_action", "_body_limit", "_receive", "_scope", "_turn", "about", "caller", "services"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -31,7 +33,11 @@ class Call:
         action: Action,
         turn: Turn,
     ) -> None:
-        """`turn` counts the bytes of a body that stays in memory, and what else it costs."""
+        """`turn` counts the bytes of a body that stays in memory, and what else it costs.
+
+        Handlers set `about` to what the audit log calls the object, in words and without secrets.
+        """
+        self.about = ""
         self._action = action
         self.services = services
         self.caller = caller

@@ -209,6 +209,8 @@ class Dispatcher:
             answer = await route.handler(call, **in_path, **arguments)
         except NotFound as error:
             raise await explain_missing(self._services.engine.store, error) from None
+        finally:
+            seen.about = call.about
         await give_way_if_long()  # before it is written as JSON
         reply = _reply(answer, route)
         if caller is None:

@@ -48,33 +48,44 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     created = await call.services.access.create_token(
         data.name, role, data.namespaces, expires_at, actor=call.who.name
     )
+    call.about = _described(created.token)
     return TokenCreated(token=created.secret, info=_show(created.token))
 
 
 @routes.post("/tokens/{token:int}/rotate", needs=Action.MANAGE_TOKENS, status=201)
 async def rotate(call: Call, token: Id, data: Body[RotateRequest]) -> TokenCreated:
     """Replaces a token: creates a new one, and this one stays valid for `grace`."""
-    await _check_token(call, token)
+    old = await _managed(call, token)
+    call.about = _described(old)
     asked = None if data.expires is None else _ttl(data.expires)
     if asked is not None:
         asked = call.services.engine.config.access.token_ttl_ms(asked)
     grace = parse_duration_ms(data.grace, "grace")
     made = await call.services.access.rotate(token, grace, asked, call.who.name)
+    call.about = f"{_described(old)}, replaced by token {made.token.id}"
     return TokenCreated(token=made.secret, info=_show(made.token))
 
 
 @routes.delete("/tokens/{token:int}", needs=Action.MANAGE_TOKENS)
 async def revoke(call: Call, token: Id) -> Changed:
     """Revokes a token, or ends a session."""
-    await _check_token(call, token)
+    call.about = _described(await _managed(call, token))
     return Changed(await call.services.access.revoke(token, call.who.name))
 
 
-async def _check_token(call: Call, token: int) -> None:
-    """Raises `NotFound` for a token that is beyond the caller's namespaces."""
-    found = await call.services.access.tokens()
-    if not any(t.id == token and _within(call.who, t.namespaces) for t in found):
-        raise NotFound("token", token)
+async def _managed(call: Call, token: int) -> Token:
+    """Returns a token; raises `NotFound` if it is beyond the caller's namespaces."""
+    for one in await call.services.access.tokens():
+        if one.id == token and _within(call.who, one.namespaces):
+            return one
+    raise NotFound("token", token)
+
+
+def _described(token: Token) -> str:
+    """Returns a token in words for the audit log."""
+    where = ", ".join(token.namespaces)
+    reach = f"namespace{'s' * (len(token.namespaces) > 1)} {where}" if where else "all namespaces"
+    return f"{token.kind or 'token'} {token.id} `{token.name}`, role {token.role}, {reach}"
 
 
 @routes.post("/codes", needs=Action.MANAGE_WORKERS, status=201)
@@ -86,7 +97,10 @@ async def create_code(call: Call, data: Body[CodeRequest]) -> CodeCreated:
     code, expires_at = await call.services.access.create_code(
         ttl, call.who.name, data.worker or "", data.takeover
     )
-    return CodeCreated(code=code, expires_at=format_moment(expires_at))
+    worker = "any worker" if data.worker is None else f"worker `{data.worker}`"
+    until = format_moment(expires_at)
+    call.about = f"code for {worker}{', with takeover' * data.takeover}, valid until {until}"
+    return CodeCreated(code=code, expires_at=until)
 
 
 def _ttl(expires: float | str) -> int:

@@ -13,7 +13,9 @@ routes = Routes("/api/v1/jobs", "jobs")
 @routes.post("/bulk", needs=Action.CHANGE_JOBS)
 async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
     """Cancels, retries or reprioritises the next page of jobs that a filter finds."""
-    return await call.services.jobs.edit_many(data, call.who)
+    done = await call.services.jobs.edit_many(data, call.who)
+    call.about = f"{data.action} {done.applied} of {done.matched} jobs"
+    return done
 
 
 @routes.post("/bulk/preview", needs=Action.CHANGE_JOBS)

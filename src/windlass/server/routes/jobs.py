@@ -1,5 +1,6 @@
 """Routes about jobs."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -48,6 +49,7 @@ PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
 SOME_LIMIT: Final = 200  # jobs that a page shows at once
+NAMED_JOBS: Final = 10  # jobs of one call that the audit log names
 
 routes = Routes("/api/v1/jobs", "jobs")
 
@@ -134,6 +136,7 @@ async def events(call: Call, job: Id) -> EventList:
 @routes.post("/cancel", needs=Action.CHANGE_JOBS)
 async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
     """Cancels jobs."""
+    call.about = _described(data.ids)
     return await call.services.jobs.cancel(data, call.who)
 
 
@@ -146,6 +149,7 @@ async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
 @routes.post("/delete", needs=Action.DELETE_JOBS)
 async def delete_many(call: Call, data: Body[DeleteRequest]) -> DeleteReply:
     """Deletes ended jobs with their logs and artifacts; says for each whether, and why not."""
+    call.about = _described(data.ids)
     return await call.services.jobs.delete(data, call.who)
 
 
@@ -189,3 +193,10 @@ async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
 async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> PriorityReply:
     """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
     return await call.services.jobs.prioritize(job, data, call.who)
+
+
+def _described(ids: Sequence[int]) -> str:
+    """Returns which jobs a call is about, in words for the audit log."""
+    named = ", ".join(map(str, ids[:NAMED_JOBS]))
+    more = f" and {len(ids) - NAMED_JOBS} more" if len(ids) > NAMED_JOBS else ""
+    return f"{'job' if len(ids) == 1 else 'jobs'} {named}{more}" if ids else ""

@@ -14,6 +14,7 @@ routes = Routes("/api/v1", "signals")
 @routes.post("/signals", needs=Action.SEND_SIGNALS, status=201)
 async def send(call: Call, data: Body[SendRequest]) -> SendReply:
     """Sends a signal to the jobs of a namespace that wait for it, now or later."""
+    call.about = f"signal `{data.name}`"
     return await call.services.signals.send(data, call.who)
 
 

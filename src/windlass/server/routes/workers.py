@@ -57,6 +57,7 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
                 code=digest_of(data.code) if rights.by_code and data.code else None,
                 secret=None if data.token is None else digest_of(data.token),
                 session=digest_of(session),
+                source=call.source,
                 stopped=data.stopped,
             )
         )
@@ -64,11 +65,13 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
         if error.code == CODE_REFUSED:
             raise Forbidden(error.message) from None
         raise
+    status = WorkerStatus(done.status).name.lower()
+    call.about = f"worker {done.worker} `{data.name}`, {status}"
     config = services.engine.config
     return EnrolReply(
         worker=done.worker,
         incarnation=done.incarnation,
-        status=WorkerStatus(done.status).name.lower(),
+        status=status,
         token=session,
         heartbeat_interval_ms=config.heartbeat_interval_ms,
         lease_ms=config.heartbeat_timeout_ms,
@@ -95,6 +98,7 @@ async def show(call: Call, worker: Id) -> WorkerInfo:
 @routes.put("/{worker:int}/static", needs=Action.MANAGE_WORKERS)
 async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
     """Sets the metadata of a worker that operators decide."""
+    await _note_worker(call, worker)
     done = await call.services.engine.workers.set_metadata(worker, data, call.who.name)
     return Changed(done)
 
@@ -102,6 +106,7 @@ async def set_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Chan
 @routes.patch("/{worker:int}/static", needs=Action.MANAGE_WORKERS)
 async def change_static(call: Call, worker: Id, data: Body[dict[str, Any]]) -> Changed:
     """Changes single entries of the metadata that operators decide; null removes one."""
+    await _note_worker(call, worker)
     done = await call.services.engine.workers.change_metadata(worker, data, call.who.name)
     return Changed(done)
 
@@ -112,6 +117,7 @@ async def act(call: Call, worker: Id, action: str) -> Changed:
     status = _ACTIONS.get(action)
     if status is None:
         raise NotFound("action", action)
+    await _note_worker(call, worker)
     actor = call.who.name
     reason = None if status is WorkerStatus.ONLINE else f"{action} by {actor}"
     done = await call.services.engine.workers.set_status(worker, status, reason, actor)
@@ -140,9 +146,17 @@ async def leave(call: Call, worker: Id, data: Body[LeaveRequest]) -> Changed:
 @routes.delete("/{worker:int}", needs=Action.MANAGE_WORKERS)
 async def remove(call: Call, worker: Id, force: bool = False) -> Changed:
     """Deletes a worker and revokes its tokens; refused while it is busy."""
+    await _note_worker(call, worker)
     done = await call.services.engine.workers.remove(worker, force, call.who.name)
     call.services.access.forget()
     return Changed(done)
+
+
+async def _note_worker(call: Call, worker: int) -> None:
+    """Tells the audit log the worker's name, which is gone once the worker is removed."""
+    rows = await call.services.engine.store.read(lambda tx: tx.workers.read([worker]))
+    if worker in rows:
+        call.about = f"worker {worker} `{rows[worker].name}`"
 
 
 async def _enrolling(call: Call, data: EnrolRequest) -> Identity | None:

@@ -118,7 +118,7 @@ async def _signs_in(call: Call, data: SessionRequest) -> Identity:
     """Returns who signs in; raises `Unauthorized` or `Forbidden`."""
     if data.code is not None:
         now = None if data.replace else await _session(call)
-        who = await call.services.access.use_link(data.code, None if now is None else now.name)
+        who = await call.services.access.use_link(data.code, now)
         if who is None:
             raise Unauthorized("this link was used already, or is too old: ask for a new one")
     else:

@@ -286,7 +286,8 @@ CREATE TABLE audit (
     resource text NOT NULL,
     namespace text NOT NULL,
     code text NOT NULL,
-    request text NOT NULL
+    request text NOT NULL,
+    about text NOT NULL
 );
 CREATE INDEX audit_at ON audit (at);
 

@@ -244,7 +244,8 @@ CREATE TABLE audit (
     resource TEXT NOT NULL,
     namespace TEXT NOT NULL,
     code TEXT NOT NULL,
-    request TEXT NOT NULL
+    request TEXT NOT NULL,
+    about TEXT NOT NULL
 ) STRICT;
 CREATE INDEX audit_at ON audit (at);
 

@@ -193,6 +193,7 @@ class LocalMachine:
         self._keeper.close()
         self._keeper.drop_walls()
         await self.isolation.close()
+        await self.containers.close()
         await self._socket.close()
         if self._user_socket is not None:
             await self._user_socket.close()

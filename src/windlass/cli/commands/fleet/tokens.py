@@ -51,7 +51,8 @@ def create(
     Parameters
     ----------
     name
-        Its name in lists and in the log. Jobs belong to it; no two living tokens have one name.
+        Its name in lists and in the log. Jobs belong to it; no two living tokens that reach one
+        namespace have one name.
     role
         viewer, submitter, operator or admin.
     namespace

@@ -96,4 +96,6 @@ def _line(entry: AuditEntry) -> str:
     outcome = f"{entry.status} {entry.error}" if entry.error else str(entry.status)
     times = f" ({entry.calls} times)" if entry.calls > 1 else ""
     method = entry.action.partition(" ")[0]
-    return f"{entry.at} {who} from {entry.address}: {method} {entry.resource}: {outcome}{times}"
+    about = f" ({entry.about})" if entry.about else ""
+    called = f"{method} {entry.resource}{about}"
+    return f"{entry.at} {who} from {entry.address}: {called}: {outcome}{times}"

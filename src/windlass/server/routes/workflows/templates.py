@@ -51,7 +51,9 @@ async def start(
     call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
 ) -> StartReply:
     """Starts a template: submits its workflow, with these parameters."""
-    return await call.services.planning(call.who).start_template(name, data, namespace)
+    started = await call.services.planning(call.who).start_template(name, data, namespace)
+    call.about = f"template `{name}`, workflow {started.workflow}"
+    return started
 
 
 @routes.delete("/{name:str}", needs=Action.CHANGE_PLANS)

@@ -7,20 +7,22 @@ LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE
 -- name: insert_audit
 -- One statement for many rows; the ids rise in the order of the rows.
 INSERT INTO audit (
-    at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+    at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about
 )
-SELECT at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+SELECT at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about
 FROM unnest(
     $1::bigint[], $2::bigint[], $3::integer[], $4::bigint[], $5::text[], $6::text[], $7::text[],
-    $8::text[], $9::text[], $10::text[], $11::text[], $12::text[]
+    $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]
 ) WITH ORDINALITY AS rows (
-    at, calls, status, token, actor, role, address, action, resource, namespace, code, request, place
+    at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about,
+    place
 )
 ORDER BY place
 
 -- name: read_audit
 -- The index on the time finds where to begin; ids and times rise nearly together.
-SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request,
+    about
 FROM audit
 WHERE id > $1 AND at >= $2
     AND id >= coalesce((SELECT min(id) FROM audit WHERE at >= $2), 0)
@@ -29,7 +31,8 @@ ORDER BY id LIMIT $4
 
 -- name: recent_audit
 -- Back along the primary key.
-SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request
+SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request,
+    about
 FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2
 
 -- name: trim_audit

@@ -16,6 +16,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 Kind = Literal["podman", "docker", "nerdctl"]
 
 ENGINE: Final = "WINDLASS_CONTAINER_ENGINE"  # the variable that names the engine
+STARTED_BY: Final = "WINDLASS_ENGINE_STARTED_BY"  # tells what a worker's engine left running
 AUTO: Final = "auto"  # the first of KINDS that works
 OFF: Final = "off"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -28,8 +29,8 @@ KEPT: Final = frozenset({
     "CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS",
     "DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
     "HOME", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LOGNAME", "NERDCTL_TOML", "NO_PROXY", "PATH",
-    "REGISTRY_AUTH_FILE", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "USER", "http_proxy",
-    "https_proxy", "no_proxy",
+    "REGISTRY_AUTH_FILE", STARTED_BY, "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "USER",
+    "http_proxy", "https_proxy", "no_proxy",
 })  # fmt: skip
 KEPT_STARTS: Final = ("CONTAINERS_", "STORAGE_", "XDG_")
 INIT_PLACES: Final = (

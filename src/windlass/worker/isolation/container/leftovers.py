@@ -1,13 +1,22 @@
-"""Ends the containers that an agent has left which was killed."""
+"""Removes containers left by a killed agent, and the process that podman leaves by itself."""
 
 import asyncio
+import os
 import shutil
+import signal
 from pathlib import Path
+from typing import Final
 
 import structlog
 
-from windlass.worker.isolation.container.engine import LONGEST_S, EngineAway, run
+from windlass.ports.clock import Clock
+from windlass.worker.isolation.container.engine import LONGEST_S, STARTED_BY, EngineAway, run
 from windlass.worker.keeper.outside import Ender, find_enders, has_ended
+from windlass.worker.keeper.processes import all_processes, environ_of
+
+PAUSE: Final = b"_PODMAN_PAUSE=1"  # in the environment of podman's pause process
+ALONE_MS: Final = 5_000  # after this long, others in podman's namespace stay for longer
+LOOK_MS: Final = 50
 
 log = structlog.get_logger()
 
@@ -33,3 +42,44 @@ async def _end(ender: Ender) -> bool:
         return False
     shutil.rmtree(ender.folder, ignore_errors=True)
     return True
+
+
+async def end_pause(owner: str, clock: Clock) -> None:
+    """Ends the process with which rootless podman keeps a user namespace, if nobody needs it.
+
+    Only one that a command of this worker started; podman makes another when it is asked again.
+    While containers of others, or their commands, are in the namespace, it stays.
+    """
+    mark = os.fsencode(f"{STARTED_BY}={owner}")
+    for _ in range(ALONE_MS // LOOK_MS):
+        pauses = [seen.pid for seen in all_processes() if {PAUSE, mark} <= {*environ_of(seen.pid)}]
+        left = [pid for pid in pauses if _end_if_alone(pid)]
+        if not left:
+            return
+        await clock.sleep_ms(LOOK_MS)
+
+
+def _end_if_alone(pid: int) -> bool:
+    """Ends a process unless others share its user namespace; returns whether it goes on."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        own = _namespace(pid)
+        if any(_namespace(seen.pid) == own for seen in all_processes() if seen.pid != pid):
+            return True
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(process)
+    return False
+
+
+def _namespace(pid: int) -> str:
+    """Returns a process's user namespace; the pid itself if that cannot be read."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/user")
+    except OSError:
+        return str(pid)

@@ -32,6 +32,7 @@ from windlass.worker.isolation.container.arguments import (
 )
 from windlass.worker.isolation.container.engine import (
     LONGEST_S,
+    STARTED_BY,
     Engine,
     EngineAway,
     Ran,
@@ -39,6 +40,7 @@ from windlass.worker.isolation.container.engine import (
     run,
 )
 from windlass.worker.isolation.container.image import Images, write_private
+from windlass.worker.isolation.container.leftovers import end_pause
 from windlass.worker.isolation.mode import Confinement, ConfinementFailed, Program, Wish
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
@@ -82,7 +84,7 @@ class ContainerMode:
     ) -> None:  # fmt: skip
         self._setting = setting
         self._clock = clock
-        self._environ = environ
+        self._environ = {**environ, STARTED_BY: marker[1]}
         self._folder = folder
         self._marker = marker
         self._given = dict(variables or {})
@@ -118,6 +120,11 @@ class ContainerMode:
 
     async def clear_leftovers(self) -> None:
         """Does nothing: the agent ends what is named in its folder before it starts its keeper."""
+
+    async def close(self) -> None:
+        """Ends what rootless podman leaves running for the next command."""
+        if self.engine is not None and self.engine.maps_users:
+            await end_pause(self._marker[1], self._clock)
 
 
 class Contained:
