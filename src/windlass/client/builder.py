@@ -8,7 +8,8 @@ from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar, overload
 
 import msgspec
 
-from windlass.client.handles import AsyncJob
+from windlass.client.errors import Delivery, Spooled
+from windlass.client.handles import SpooledJob, delivered
 from windlass.client.service import Service
 from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
@@ -20,6 +21,7 @@ from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest
+from windlass.wire.workflows import Workflow
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,21 +38,21 @@ class HasId(Protocol):
     def id(self) -> int: ...
 
 
-class PlannedJob(AsyncJob[R_co]):
+class PlannedJob(SpooledJob[R_co]):
     """A job of a workflow, which has an id once the workflow is submitted.
 
     It is equal to no other handle: inside the block it has no id, and a hash must not change.
     """
 
     def __init__(self, service: Service, name: str, block: "AsyncWorkflowBlock") -> None:
-        super().__init__(service, 0)
+        super().__init__(service, None)
         self.name = name
         self._block = block
 
     @property
     def id(self) -> int:
         """The job's number."""
-        if not self._number:
+        if not super().id:
             raise Conflict(
                 "not_submitted",
                 f"job {self.name} has no id yet: its workflow is submitted when its block ends",
@@ -64,12 +66,6 @@ class PlannedJob(AsyncJob[R_co]):
     def submitted_as(self, number: int) -> None:
         """Takes the ids from the answer to the submission."""
         self._number = number
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __repr__(self) -> str:
         return f"<job {self._number or self.name}>"
@@ -88,6 +84,19 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         self._jobs: dict[str, PlannedJob[Any]] = {}
         self._alike: dict[str, int] = {}  # how many jobs got a name like this
         self._open = False
+        self._delivery: Delivery | None = None  # if no server took it at once
+
+    @property
+    def id(self) -> int:
+        """The workflow's number, 0 before the end of the block; raises `Conflict` while it waits
+        in a spool."""
+        if not self._number and self._delivery is not None:
+            self._number = self._delivery.reply().workflow or 0
+        return self._number
+
+    async def wait(self, timeout: DurationLike | None = None) -> Workflow:
+        """Waits until the workflow was taken and has ended; raises `ResultTimeout`."""
+        return await super().wait(await delivered(self._delivery, timeout))
 
     @overload
     def submit(
@@ -132,7 +141,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             _BUILDING.reset(before)
 
     async def __aenter__(self) -> Self:
-        if self.id or self._requests:
+        if self._number or self._requests:
             raise Conflict("block_ended", "a workflow is submitted once: make another")
         self._open = True
         return self
@@ -149,8 +158,14 @@ class AsyncWorkflowBlock(AsyncWorkflow):
 
     async def _send(self) -> None:
         ready = await with_uploads(self._service, self._requests)
-        reply = await self._service.submit(submission(ready, self._new))
-        self.id = reply.workflow or 0
+        try:
+            reply = await self._service.submit(submission(ready, self._new))
+        except Spooled as spooled:
+            self._delivery = spooled.delivery
+            for place, planned in enumerate(self._jobs.values()):
+                planned.spooled_as(spooled.delivery, place)
+            return
+        self._number = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number)
 
@@ -161,7 +176,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         return id(self)
 
     def __repr__(self) -> str:
-        return f"<workflow {self.id or self._new.name}>"
+        return f"<workflow {self._number or self._new.name}>"
 
     def _free_name(self, task: Any, request: JobSpec) -> str:
         base = getattr(task, "__name__", request.task)

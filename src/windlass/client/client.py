@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -26,7 +26,8 @@ from windlass.client.builder import (
     submission,
     timeout_seconds,
 )
-from windlass.client.handles import AsyncJob
+from windlass.client.errors import Spooled
+from windlass.client.handles import AsyncJob, SpooledJob
 from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconnect
 from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
@@ -75,10 +76,13 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
     )
     from windlass.client.resources.pools import AsyncPools
     from windlass.client.resources.tokens import AsyncTokens
+    from windlass.client.spool import Spool
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+OnUnavailable = Literal["raise", "spool"]
 
 
 class AsyncClient(Kept):
@@ -88,7 +92,8 @@ class AsyncClient(Kept):
     one that `windlass up` started here; over https it trusts the authorities in the file that
     WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
     Several event loops may use it. It may be made before there is a server: the first call must
-    find one.
+    find one. `on_unavailable="spool"` keeps jobs and workflows that no server takes in the folder
+    `spool`, and delivers them later; see `with_options`.
     """
 
     def __init__(
@@ -98,10 +103,15 @@ class AsyncClient(Kept):
         data: Path | None = None,
         *,
         reconnect: float | None = None,
+        on_unavailable: OnUnavailable = "raise",
+        spool: str | Path | None = None,
         service: Service | None = None,
     ) -> None:
         again = Reconnect(RECONNECT_SECONDS if reconnect is None else reconnect)
-        options = SubmitOptions(reconnect or SUBMIT_SECONDS)
+        spools = _spools(on_unavailable)
+        if spools and spool is None:
+            raise InvalidInput("spool", 'a folder beside on_unavailable="spool"', None)
+        options = SubmitOptions(reconnect or SUBMIT_SECONDS, _spool(spool), spools)
         self._connect: Callable[[], Service] = partial(
             _connect, server, token, data, again, options
         )
@@ -137,19 +147,24 @@ class AsyncClient(Kept):
             raise Conflict("no_server", why)
         return self.service.transport
 
-    def with_options(self, *, timeout: DurationLike) -> Self:
-        """Returns this client with another time limit for submissions, starts and signals.
+    def with_options(
+        self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
+    ) -> Self:
+        """Returns this client with other options for what it hands over; None: as they are.
 
-        `timeout` is how long one may take in all: `client.with_options(timeout=2).submit(add, 1)`.
-        The connections are the same ones, so it costs nothing to make one for each call. An
-        embedded client has no server that could be away, and changes nothing.
+        `timeout` is how long a submission, a start or a signal may take in all:
+        `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
+        workflows that no server takes in that time raise `Unreachable`, or wait in the client's
+        `spool`. The connections are the same ones, so it costs nothing to make one for each
+        call. An embedded client has no server that could be away, and changes nothing.
         """
-        options = SubmitOptions(timeout_seconds(timeout))
+        seconds = None if timeout is None else timeout_seconds(timeout)
+        spools = None if on_unavailable is None else _spools(on_unavailable)
         made = type(self).__new__(type(self))
         vars(made).update(
             _connected=None,
             _is_real=self._is_real,
-            _connect=lambda: self.service.submitting(options),
+            _connect=lambda: self.service.submitting(seconds, spools),
         )
         return made
 
@@ -183,7 +198,10 @@ class AsyncClient(Kept):
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
         ready = await with_uploads(self.service, checked_jobs(jobs))
-        reply = await self.service.submit(submission(ready, new))
+        try:
+            reply = await self.service.submit(submission(ready, new))
+        except Spooled as kept:
+            return [SpooledJob(self.service, kept.delivery, one) for one in range(len(ready))]
         return [AsyncJob(self.service, job) for job in reply.ids]
 
     async def submit_in(
@@ -457,6 +475,20 @@ class AsyncClient(Kept):
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+def _spools(on_unavailable: OnUnavailable) -> bool:
+    if on_unavailable not in ("raise", "spool"):
+        raise InvalidInput("on_unavailable", '"raise" or "spool"', on_unavailable)
+    return on_unavailable == "spool"
+
+
+def _spool(folder: str | Path | None) -> "Spool | None":
+    if folder is None:
+        return None
+    from windlass.client.spool import Spool
+
+    return Spool(Path(folder))
 
 
 def _connect(

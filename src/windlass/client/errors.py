@@ -1,10 +1,11 @@
 """The errors of those who wait for jobs and workflows."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.domain.values.errors import WaitTimeout, WindlassError, shorten
-from windlass.wire.jobs import Job
+from windlass.wire.jobs import Job, SubmitReply
 from windlass.wire.workflows import Workflow
 
 MOST_NAMED = 5  # jobs in one message
@@ -25,6 +26,31 @@ class RemoteTraceback(Exception):
             parts.append(shown.traceback or f"{shown.type}: {shown.message}\n")
             shown = shown.cause
         return "\n" + "\nThis led to:\n\n".join(reversed(parts))
+
+
+class Delivery(Protocol):
+    """What becomes of a submission that is delivered later."""
+
+    def reply(self) -> SubmitReply:
+        """Returns the server's answer; raises `Conflict` while there is none."""
+        ...
+
+    async def wait(self) -> None:
+        """Returns once the server has answered; raises `Conflict` if it refused."""
+        ...
+
+
+class Spooled(WindlassError):
+    """No server took a submission, which waits in a file and is delivered later.
+
+    Clients make a handle of the `delivery`; only calls that return ids raise this.
+    """
+
+    code = "spooled"
+
+    def __init__(self, delivery: Delivery) -> None:
+        super().__init__("no server took this; it waits in the spool, to be delivered later")
+        self.delivery = delivery
 
 
 class JobFailed(WindlassError):

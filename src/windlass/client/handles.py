@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
 
-from windlass.client.errors import JobFailed, ResultTimeout
+from windlass.client.errors import Delivery, JobFailed, ResultTimeout
 from windlass.client.service import LogChoice, Service
 from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
@@ -164,6 +164,58 @@ class AsyncJob(Kept, Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"
+
+
+class SpooledJob(AsyncJob[R_co]):
+    """A job of a submission that no server has taken yet; it has an id once one has.
+
+    It is equal to no other handle, as its hash must not change.
+    """
+
+    def __init__(self, service: Service, delivery: Delivery | None, place: int = 0) -> None:
+        super().__init__(service, 0)
+        self._delivery = delivery
+        self._place = place
+
+    @property
+    def id(self) -> int:
+        """The job's number; raises `Conflict` until it has been delivered."""
+        if not self._number and self._delivery is not None:
+            self._number = self._delivery.reply().ids[self._place]
+        return self._number
+
+    def spooled_as(self, delivery: Delivery, place: int) -> None:
+        """Takes its id from the answer to come."""
+        self._delivery, self._place = delivery, place
+
+    async def wait(self, timeout: DurationLike | None = None) -> Job:
+        """Waits until the job was delivered and has ended; raises `ResultTimeout`."""
+        return await super().wait(await delivered(self._delivery, timeout))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<job {self._number or 'not delivered yet'}>"
+
+
+async def delivered(delivery: Delivery | None, timeout: DurationLike | None) -> DurationLike | None:
+    """Waits for a delivery, if there is one, and returns how much of the time is left."""
+    if delivery is None:
+        return timeout
+    seconds = wait_seconds(timeout)
+    clock = asyncio.get_running_loop()
+    began = clock.time()
+    try:
+        async with asyncio.timeout(seconds):
+            await delivery.wait()
+    except TimeoutError:
+        message = f"no server has taken this submission after {seconds:g} s: it waits in the spool"
+        raise ResultTimeout(message) from None
+    return None if seconds is None else max(0.0, began + seconds - clock.time())
 
 
 async def _origin(service: Service, job: Job) -> Job | None:

@@ -6,21 +6,28 @@ the same words: handles and clients do not know which of the two answers.
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from windlass.client.reconnect import JOBS_PER_SECOND, Reconnect
+from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, Reconnect
 from windlass.client.resources.fleet import Fleet, HttpFleet
 from windlass.client.resources.schedules import HttpPlanning, Planning
 from windlass.client.transport import CHECK, Answer, Transport
 from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import NotFound, WindlassError, WrongServer
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    WindlassError,
+    WrongServer,
+)
 from windlass.tracing.current import sending
 from windlass.wire.bulk import BulkReply, BulkRequest
 from windlass.wire.files import Uploaded
@@ -56,8 +63,12 @@ from windlass.wire.workflows import (
     WorkflowList,
 )
 
+if TYPE_CHECKING:  # loaded by clients that have one
+    from windlass.client.spool import Spool
+
 T = TypeVar("T")
 
+DELIVERY_S: Final = 30.0  # for what waited in a spool, before others may try
 LOG_PART: Final = 1024 * 1024  # bytes of a log in one answer
 BYTES: Final = "application/octet-stream"  # of artifacts
 LOG_WAIT_SECONDS: Final = 20  # for the next part of a log
@@ -79,9 +90,15 @@ WHOLE_LOG: Final = LogChoice()
 
 
 class SubmitOptions(NamedTuple):
-    """How long submissions, starts and signals may take in all; None: as long as other calls."""
+    """How submissions go.
+
+    They take `seconds` in all, as starts and signals do; None: as long as other calls. If
+    it `spools`, what no server takes in that time waits in the `spool`.
+    """
 
     seconds: float | None = None
+    spool: "Spool | None" = None
+    spools: bool = False
 
 
 PATIENT: Final = SubmitOptions()
@@ -163,8 +180,11 @@ class Service(Protocol):
 
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
 
-    def submitting(self, options: SubmitOptions) -> "Service":
-        """Returns the same service with other options; one without a server returns itself."""
+    def submitting(self, seconds: float | None, spools: bool | None) -> "Service":
+        """Returns the same service with other `SubmitOptions`; None: as they are.
+
+        One without a server returns itself.
+        """
         ...
 
     @property
@@ -258,7 +278,14 @@ class HttpService:
         return self.transport.addresses
 
     async def open(self) -> None:
-        """Connections are made as they are needed."""
+        """Delivers what waits in the spool; connections are made as they are needed."""
+        spool = self._options.spool
+        if spool is not None and await spool.is_waiting(self._place):
+            from windlass.ports.test_runs import refuse_in_tests
+
+            with suppress(Conflict):
+                refuse_in_tests("a spool")
+                spool.deliver(self._place, self._deliver)
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Sends a submission with a key, so that it can be repeated if no answer came."""
@@ -267,11 +294,48 @@ class HttpService:
         with sending(request.jobs) as jobs:
             if jobs is not request.jobs:
                 request = msgspec.structs.replace(request, jobs=jobs)
-            call = partial(self.transport.call, "POST", "/api/v1/jobs", SubmitReply, request)
-            return await self._send(call, len(jobs))
+            if self._options.spool is not None and self._options.spools:
+                return await self._submit_or_keep(request, self._options.spool)
+            return await self._post(request)
 
-    def submitting(self, options: SubmitOptions) -> "HttpService":
+    async def _submit_or_keep(self, request: SubmitRequest, spool: "Spool") -> SubmitReply:
+        """Sends a submission, unless others wait; raises `Spooled` if it has to wait, too."""
+        why = None
+        if not await spool.is_waiting(self._place):
+            try:
+                return await self._post(request)
+            except WrongServer:
+                raise  # Time does not mend an address.
+            except PASSES as error:
+                why = error
+        raise await spool.keep(self._place, request, why, self._deliver) from why
+
+    async def _post(self, request: SubmitRequest) -> SubmitReply:
+        return await self._send(self._posting(request), len(request.jobs))
+
+    async def _deliver(self, request: SubmitRequest) -> SubmitReply:
+        """Sends what waited in a spool, exactly as it was first sent."""
+        call = self._posting(request)
+        return await self._reconnect.within(DELIVERY_S, lambda left: call(timeout=left))
+
+    def _posting(self, request: SubmitRequest) -> Callable[..., Awaitable[SubmitReply]]:
+        return partial(self.transport.call, "POST", "/api/v1/jobs", SubmitReply, request)
+
+    @property
+    def _place(self) -> str:
+        return ",".join(sorted(self.transport.addresses))
+
+    def submitting(self, seconds: float | None, spools: bool | None) -> "HttpService":
         """Returns a service with other options, on the same connections."""
+        old = self._options
+        if spools and old.spool is None:
+            got = '"spool" in a client without a folder'
+            raise InvalidInput("on_unavailable", '"raise"', got, "use Client(spool=DIR)")
+        options = SubmitOptions(
+            old.seconds if seconds is None else seconds,
+            old.spool,
+            old.spools if spools is None else spools,
+        )
         return HttpService(self.transport, self._reconnect, options)
 
     async def job(self, job: int) -> Job:
@@ -422,6 +486,8 @@ class HttpService:
         )
 
     async def close(self) -> None:
+        if self._options.spool is not None:
+            self._options.spool.stop()
         await self.transport.close()
 
     async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:

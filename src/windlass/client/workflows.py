@@ -27,7 +27,12 @@ class AsyncWorkflow(Kept):
 
     def __init__(self, service: Service, workflow: int) -> None:
         self._service = service
-        self.id = workflow
+        self._number = workflow
+
+    @property
+    def id(self) -> int:
+        """The workflow's number."""
+        return self._number
 
     async def show(self, wait: float = 0) -> Workflow:
         """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""

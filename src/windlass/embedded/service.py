@@ -22,7 +22,6 @@ from windlass.api.workflows import Workflows
 from windlass.client.service import (
     WHOLE_LOG,
     LogChoice,
-    SubmitOptions,
     find_worker,
     fresh_key,
 )
@@ -103,9 +102,9 @@ class EngineService:
         """Itself: another embedded client has another engine."""
         return self
 
-    def submitting(self, options: SubmitOptions) -> "EngineService":
+    def submitting(self, seconds: float | None, spools: bool | None) -> "EngineService":
         """Returns itself: there is no server that could be away."""
-        del options
+        del seconds, spools
         return self
 
     async def open(self) -> None:

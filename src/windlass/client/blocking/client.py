@@ -10,7 +10,7 @@ from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
 from windlass.client.blocking.in_thread import next_of, service_in_thread
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.builder import id_of, ids_of, request_for
-from windlass.client.client import AsyncClient
+from windlass.client.client import AsyncClient, OnUnavailable
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
@@ -55,7 +55,8 @@ class Client(Kept):
     If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds, 60
     unless given. What a program hands over (submissions, starts of templates, signals) takes at
     most 5 s in all, or `reconnect` seconds if that is given; each hundred jobs of one submission
-    add 1 s. See `with_options`.
+    add 1 s. With `on_unavailable="spool"`, jobs and workflows that no server takes in this time
+    wait in the folder `spool`, and are delivered later. See `with_options`.
     """
 
     def __init__(
@@ -65,24 +66,34 @@ class Client(Kept):
         data: Path | None = None,
         *,
         reconnect: float | None = None,
+        on_unavailable: OnUnavailable = "raise",
+        spool: str | Path | None = None,
         client: AsyncClient | None = None,
         thread: LoopThread | None = None,
     ) -> None:
-        self._client = client or AsyncClient(server, token, data, reconnect=reconnect)
+        self._client = client or AsyncClient(
+            server, token, data, reconnect=reconnect, on_unavailable=on_unavailable, spool=spool
+        )
         self._thread = thread or LoopThread(closing=self._client.close)
         self._origin: Client | None = None
         # A client that nobody uses any more closes its connections and ends its thread.
         finalize(self, self._thread.end).atexit = False
+        if spool is not None:
+            self._thread.start(self._client.open())  # It delivers what waits there.
 
-    def with_options(self, *, timeout: DurationLike) -> Self:
-        """Returns this client with another time limit for submissions, starts and signals.
+    def with_options(
+        self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
+    ) -> Self:
+        """Returns this client with other options for what it hands over; None: as they are.
 
-        `timeout` is how long one may take in all: `client.with_options(timeout=2).submit(add, 1)`.
-        The connections are the same ones, so it costs nothing to make one for each call. An
-        embedded client has no server that could be away, and changes nothing.
+        `timeout` is how long a submission, a start or a signal may take in all:
+        `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
+        workflows that no server takes in that time raise `Unreachable`, or wait in the client's
+        `spool`. The connections are the same ones, so it costs nothing to make one for each
+        call. An embedded client has no server that could be away, and changes nothing.
         """
         made = type(self).__new__(type(self))
-        own = self._client.with_options(timeout=timeout)
+        own = self._client.with_options(timeout=timeout, on_unavailable=on_unavailable)
         # Its thread ends with the client that started it.
         vars(made).update(_client=own, _thread=self._thread, _origin=self)
         return made

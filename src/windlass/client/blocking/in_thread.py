@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from typing import Any, Protocol, TypeVar, cast
 
-from windlass.client.service import WHOLE_LOG, LogChoice, Service, SubmitOptions
+from windlass.client.service import WHOLE_LOG, LogChoice, Service
 from windlass.wire.system import EventInfo
 
 T = TypeVar("T")
@@ -49,9 +49,9 @@ class _ServiceInThread(_Calls):
         """Which jobs it knows."""
         return cast("Service", self._find()).installation
 
-    def submitting(self, options: SubmitOptions) -> Service:
+    def submitting(self, seconds: float | None, spools: bool | None) -> Service:
         """Returns the same service with other options."""
-        return service_in_thread(self._thread, lambda: self._find().submitting(options))
+        return service_in_thread(self._thread, lambda: self._find().submitting(seconds, spools))
 
     async def close(self) -> None:
         """Leaves the service open, which the blocking client still uses."""
