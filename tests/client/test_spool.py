@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import windlass
@@ -26,6 +27,7 @@ from windlass.client.spool import SpoolFolder
 from windlass.domain.access.roles import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
+from windlass.wire.jobs import SubmitRequest
 
 LIMIT_S = 30
 
@@ -225,6 +227,27 @@ def test_a_submission_whose_answer_was_lost_arrives_once(tmp_path: Path) -> None
                 ids = await _until_delivered([job])
                 assert [one.id for one in await client.jobs()] == ids
                 assert lost == 1
+
+    run(scene())
+
+
+def test_a_submission_goes_behind_what_waits_though_a_server_is_there(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            token = await server.token(Role.ADMIN)
+            folder = tmp_path / "spool"
+            async with windlass.AsyncClient(
+                server.address, token, spool=folder, on_unavailable="spool"
+            ) as client:
+                request = SubmitRequest(jobs=[_named("earlier")], key="k")
+                SpoolFolder(folder).add(server.address, msgspec.json.encode(request))
+                job = await client.submit(_named("later"))
+                (number,) = await _until_delivered([job])
+                assert await _names(client) == ["earlier", "later"]
+                assert (await client.job(number).info()).name == "later"
+                (folder / "spool.db").write_bytes(b"rubbish" * 1_000)
+                with pytest.raises(Conflict, match=r"the spool .* cannot be read"):
+                    await client.submit(_named("last"))
 
     run(scene())
 

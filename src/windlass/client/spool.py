@@ -191,7 +191,11 @@ class Spool:
 
     async def is_waiting(self, server: str) -> bool:
         """Returns whether submissions wait for the server."""
-        return await _aside(partial(self.folder.first, server)) is not None
+        try:
+            return await _aside(partial(self.folder.first, server)) is not None
+        except (OSError, sqlite3.Error) as error:
+            why = f"the spool {self.folder.path} cannot be read: {error}; use another folder"
+            raise Conflict("spool_unreadable", why) from error
 
     async def keep(
         self, server: str, request: SubmitRequest, why: WindlassError | None, post: Post
