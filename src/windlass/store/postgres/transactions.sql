@@ -100,7 +100,7 @@ FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
 -- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
        cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs,
-       CASE WHEN cardinality(given_jobs) > 0 OR moment IS NOT NULL AND $24 <> '{}'
+       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $24 <> '{}')
             THEN currval('event_numbers') END
 FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
                 $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
@@ -112,7 +112,7 @@ FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
        cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
        freed,
-       CASE WHEN cardinality(given_jobs) > 0 OR moment IS NOT NULL AND $26 <> '{}'
+       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $26 <> '{}')
             THEN currval('event_numbers') END
 FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
                 $12, $13, $14, $15, $16, $17, $18, $19,
