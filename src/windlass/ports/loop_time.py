@@ -40,13 +40,14 @@ STEP: Final = _Step()
 
 
 async def give_way() -> None:
-    """Lets all others on the loop that are ready go first."""
-    await _Turn()
+    """Lets all others on the loop that are ready go first; not from inside a transaction."""
+    if not INLINE.get():
+        await _Turn()
 
 
 async def give_way_if_long() -> None:
     """Lets others go first if the running step has taken a while; for use in every long loop."""
-    if STEP.taken() > SLICE_S:
+    if not INLINE.get() and STEP.taken() > SLICE_S:
         await _Turn()
 
 

@@ -18,8 +18,7 @@ def drive(coroutine: Awaitable[T]) -> T:
     steps = coroutine.__await__()
     outside = INLINE.set(True)
     try:
-        while steps.send(None) is None:  # it offers others a turn, and they get theirs later
-            pass
+        steps.send(None)
     except StopIteration as done:
         result: T = done.value
         return result

@@ -74,6 +74,18 @@ def test_long_work_gives_way_when_its_slice_is_over() -> None:
     assert run(scenario()) == ["went on", "other", "ended"]
 
 
+def test_another_loop_does_not_depend_on_what_a_step_took() -> None:
+    async def watch() -> None:
+        Holds().watch(asyncio.get_running_loop())
+
+    async def taken() -> float:
+        _spin(SLICE_S)
+        return STEP.taken()
+
+    run(watch())
+    assert run(taken()) == 0.0
+
+
 async def _longest(server: RunningServer, route: str) -> float:
     return server.services.meters.holds.longest.get(route, 0.0)
 

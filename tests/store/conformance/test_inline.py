@@ -7,6 +7,7 @@ import pytest
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import ticket
+from windlass.ports.loop_time import SLICE_S, STEP, give_way, give_way_if_long
 from windlass.ports.store import WriteTx
 from windlass.store.inline import drive
 
@@ -59,6 +60,18 @@ def test_one_that_waits_is_ended_and_refused() -> None:
     with pytest.raises(RuntimeError, match=r"^a store transaction tried to wait$"):
         drive(kept)
     assert ended == [True]
+
+
+def test_one_that_offers_a_turn_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may come between its statements, however long it takes."""
+    monkeypatch.setattr(STEP, "taken", lambda: 2 * SLICE_S)
+
+    async def offer() -> int:
+        await give_way()
+        await give_way_if_long()
+        return await three()
+
+    assert drive(offer()) == 3
 
 
 def test_a_transaction_inside_another_is_refused(store: Driver) -> None:

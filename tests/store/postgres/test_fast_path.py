@@ -23,7 +23,7 @@ from windlass.ports.store import News
 from windlass.store.postgres import outcome
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.store import PostgresStore
-from windlass.wire.sync import Finished, SyncReply, SyncRequest
+from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 
 STRIKE = "strike here"  # the proxy's fault applies to what carries this
 LONG_ENOUGH_S = 30
@@ -183,6 +183,28 @@ def test_a_key_that_is_taken_at_this_moment_is_one_submission(
             assert await verify(one, Config()) == []
 
     run(check())
+
+
+def test_a_sync_needs_the_normal_path_on_a_connection_that_wrote_no_event(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    """Handed-back jobs do; every statement gets a connection of its own here."""
+
+    async def work() -> None:
+        async with (
+            proxy_to(postgres_dsn) as (proxy, detour),
+            open_store("s1", dsn=detour, pool_idle=0) as store,
+            started(store) as engine,
+        ):
+            behind = Behind(engine, store, proxy)
+            await behind.warm_up()
+            job = await behind.submit("handed back")
+            (given,) = (await behind.sync(want=1, prefetch=True)).jobs
+            await behind.sync(released=(Released(job, given.attempt),))
+            (again,) = (await behind.sync(want=1)).jobs
+            assert (again.job, again.attempt) == (job, given.attempt + 1)
+
+    run(work())
 
 
 async def both_wait(gate: "asyncpg.Connection[Any]") -> None:

@@ -27,9 +27,12 @@ def truncate(path: Path) -> None:
 
 
 def zero_a_page(path: Path) -> None:
-    """Zeroes the page in the middle, and those beside it, which all hold rows."""
-    middle = path.stat().st_size // PAGE // 2
-    _write(path, (middle - 1) * PAGE, bytes(3 * PAGE))
+    """Zeroes a page in the middle of the jobs, which holds rows."""
+    with apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY) as connection:
+        pages = "SELECT pageno FROM dbstat WHERE name = 'jobs' AND pagetype = 'leaf'"
+        leaves = sorted(page for (page,) in connection.execute(pages))
+    connection.close()
+    _write(path, (leaves[len(leaves) // 2] - 1) * PAGE, bytes(PAGE))
 
 
 def spoil_table(path: Path) -> None:

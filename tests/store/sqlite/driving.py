@@ -34,8 +34,8 @@ def open_store(
     return SqliteStore.open(path, StandingClock(ms), exclusive=exclusive, restored=restored)
 
 
-def transact(store: SqliteStore, work: Callable[[WriteTx], Awaitable[T]]) -> T:
-    return asyncio.run(store.transact(work))
+def transact(store: SqliteStore, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+    return asyncio.run(store.transact(work, rows))
 
 
 def read(store: SqliteStore, work: Callable[[ReadTx], Awaitable[T]]) -> T:

@@ -11,6 +11,7 @@ from tests.cli.program import Program
 from tests.store.sqlite.damaging import DAMAGES, make_filled, mismatch_index, zero_a_page
 from tests.store.sqlite.driving import close, fill, open_store, read, transact
 from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.loop_time import SMALL
 from windlass.store.sqlite.backup import back_up
 from windlass.store.sqlite.store import SqliteStore
 
@@ -112,7 +113,9 @@ def test_damage_met_while_a_server_runs_ends_all_writing(damaged_meanwhile: Sqli
     assert ".recover" in said["error"]
 
 
-def test_damage_met_by_a_write_is_rolled_back(damaged_meanwhile: SqliteStore) -> None:
+@pytest.mark.parametrize("rows", [0, SMALL + 1], ids=["on the loop", "in a thread"])
+def test_damage_met_by_a_write_is_rolled_back(damaged_meanwhile: SqliteStore, rows: int) -> None:
     store = damaged_meanwhile
-    refused(lambda: transact(store, lambda tx: tx.jobs.specs(range(1, 2_001))))
+    refused(lambda: transact(store, lambda tx: tx.jobs.specs(range(1, 2_001)), rows))
+    assert not store.writer.in_transaction
     refused(lambda: transact(store, lambda tx: tx.catalog.meta()))

@@ -32,6 +32,7 @@ class Holds:
         self._count = Count("windlass_event_loop_holds_total", (OTHER,))
         self._quiet_until: dict[str, float] = {}
         self.began = 0.0  # when the step that runs now began
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Times all tasks that are started on this loop from now on."""
@@ -42,6 +43,7 @@ class Holds:
             return asyncio.Task(_Timed(work, self), loop=loop, **options)
 
         loop.set_task_factory(start)
+        self._loop = loop
         STEP.taken = self._taken
 
     def note(self, seconds: float) -> None:
@@ -61,6 +63,9 @@ class Holds:
             )
 
     def _taken(self) -> float:
+        """Returns 0 on other loops: nothing in a simulator may depend on real time."""
+        if asyncio.get_running_loop() is not self._loop:
+            return 0.0
         return thread_seconds() - self.began
 
     def families(self) -> Iterator[Family]:

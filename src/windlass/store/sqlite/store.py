@@ -23,7 +23,7 @@ from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import SMALL, give_way_if_long
+from windlass.ports.loop_time import INLINE, SMALL, give_way_if_long
 from windlass.ports.open_files import note_closed, note_open
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
@@ -189,6 +189,8 @@ class SqliteStore:
         return True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        if self._turn.locked() and INLINE.get():
+            raise RuntimeError("a store transaction began inside another one")
         async with self._turn:
             if rows <= SMALL:
                 return self._transact(work)
@@ -245,10 +247,10 @@ class SqliteStore:
 
     @property
     def newest_mark(self) -> Mark | None:
-        """Returns the newest event."""
+        """Returns the newest committed event; the writer may be in a transaction of a thread."""
         if not self._is_open or self._damage:
             return None
-        newest: list[Row] = self.writer.execute(QUERIES["newest_event"]).fetchall()
+        newest: list[Row] = self.reader.execute(QUERIES["newest_event"]).fetchall()
         return Mark(newest[0][1], newest[0][0]) if newest else None
 
     async def announce(self, news: News) -> None:
@@ -294,8 +296,6 @@ class SqliteStore:
 
     def _begin(self) -> None:
         self._check_open()
-        if self.writer.in_transaction:
-            raise RuntimeError("a store transaction began inside another one")
         for tries_left in range(BUSY_TRIES, 0, -1):
             try:
                 self.writer.execute(_BEGIN)
@@ -375,5 +375,7 @@ async def _finished(work: Callable[[], T]) -> T:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            await asyncio.wait({running})
+            while not running.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({running})
             raise
