@@ -5,7 +5,9 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 
@@ -136,11 +138,24 @@ async def outcomes(store: PostgresStore) -> tuple[Counter[int], Counter[str]]:
 
 
 async def play(dsn: str) -> None:
-    store = await PostgresStore.connect(dsn, "submitter")
-    await store.upgrade()
-    engine = Engine(store, CONFIG, RealChance())
-    await engine.start()
-    watcher = await asyncpg.connect(dsn)
+    async with AsyncExitStack() as ends:
+        store = await PostgresStore.connect(dsn, "submitter")
+        ends.push_async_callback(store.close)
+        await store.upgrade()
+        engine = Engine(store, CONFIG, RealChance())
+        ends.push_async_callback(engine.close)
+        await engine.start()
+        watcher = await asyncpg.connect(dsn)
+        ends.push_async_callback(watcher.close)
+        await watch_fleet(dsn, engine, watcher)
+        assert await verify(store, CONFIG) == []
+        ended, states = await outcomes(store)
+    assert len(ended) == JOBS
+    assert set(ended.values()) == {1}
+    assert states == {"completed": JOBS}
+
+
+async def watch_fleet(dsn: str, engine: Engine, watcher: "asyncpg.Connection[Any]") -> None:
     fleet = Fleet(dsn)
     for _ in range(PROCESSES):
         await fleet.start()
@@ -157,14 +172,6 @@ async def play(dsn: str) -> None:
         codes = await fleet.stop()
     assert codes == [0] * PROCESSES
     assert fleet.killed == KILLS
-    assert await verify(store, CONFIG) == []
-    ends, states = await outcomes(store)
-    assert len(ends) == JOBS
-    assert set(ends.values()) == {1}
-    assert states == {"completed": JOBS}
-    await watcher.close()
-    await engine.close()
-    await store.close()
 
 
 def test_killed_processes_lose_double_and_block_nothing(postgres_dsn: str) -> None:

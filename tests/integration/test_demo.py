@@ -48,7 +48,7 @@ def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("WINDLASS", "XDG"))
+        if not name.startswith(("WINDLASS", "XDG")) or name == "WINDLASS_TESTS"
     }
     environment = kept | {"HOME": str(tmp_path), "TMPDIR": str(temporary), "COLUMNS": "100"}
     with subprocess.Popen(

@@ -117,11 +117,16 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 await ticker.stop(options.config.drain_limit_ms)
             await callers.fetcher.close()
             await audit.close()
-            with suppress(WindlassError):
-                await access.note_uses()
-            with suppress(WindlassError):
-                await feed.run_once(clock.now_ms())  # what happened while it stopped
+            await _note_the_last(access, feed, clock)
             end_tracing(tracing)
+
+
+async def _note_the_last(access: Access, feed: Feed, clock: Clock) -> None:
+    """Notes what happened while the server stopped, as far as the store is there."""
+    with suppress(WindlassError):
+        await access.note_uses()
+    with suppress(WindlassError):
+        await feed.run_once(clock.now_ms())
 
 
 def _start_tracing(engine: Engine, clock: Clock) -> Tracing | None:

@@ -54,7 +54,7 @@ Step = Callable[[WriteTx], Awaitable[object]]
 
 FILL: list[Step] = [
     lambda tx: tx.workers.insert(worker("a")),
-    lambda tx: tx.workers.insert(worker("b")),
+    lambda tx: tx.workers.insert(worker("b", troubles="[]")),
     lambda tx: tx.workers.insert(worker("c")),
     lambda tx: tx.workers.remove(3),
     lambda tx: tx.jobs.allocate(20),
@@ -116,7 +116,7 @@ FILL: list[Step] = [
     lambda tx: tx.pools.insert(pool("gone")),
     lambda tx: tx.pools.add_workers([pool_worker(1, "t1"), pool_worker(1, "t2", state=6)]),
     lambda tx: tx.pools.charge([cost("p")]),
-    lambda tx: tx.inbox.put([inbox_row(7, 9), inbox_row(10, namespaces=("team", "ä"))]),
+    lambda tx: tx.inbox.put([inbox_row(7, 9), inbox_row(10, at=6, namespaces=("team", "ä"))]),
     lambda tx: tx.catalog.put_gap(Gap(900, 1, 8, 2, 3, 1, 2)),
     lambda tx: tx.inbox.add_aliases([JobAlias(7, 1, 5), JobAlias(9, 2, 6)]),
     lambda tx: tx.log.bump({"retries": 1}),
@@ -230,6 +230,7 @@ ASK: list[Step] = [
     lambda tx: tx.audit.recent(2, 1),
     lambda tx: tx.audit.read(1, 6, ("team", ""), 10),
     lambda tx: tx.inbox.waiting(0, 10),
+    lambda tx: tx.inbox.oldest(),
     lambda tx: tx.catalog.gaps(),
     lambda tx: tx.log.times([1, 10**6]),
     lambda tx: tx.inbox.alias(7),
@@ -319,6 +320,7 @@ ASK: list[Step] = [
     lambda tx: tx.views.moments([1, 2, 3, 4, 5, 999]),
     lambda tx: tx.workflows.last_job(1),
     lambda tx: tx.workers.past(0),
+    lambda tx: tx.workers.troubled(),
     lambda tx: tx.workflows.about([1, 2]),
     lambda tx: tx.workflows.jobs_of(1, 0, 10),
     lambda tx: tx.workflows.newest(10, 10),

@@ -51,6 +51,7 @@ WALKS = {
     "census_of_jobs": "stops at its bound in each place",
     "census_of_workers": "a row for each worker, once in a scrape",
     "newest_event": "stops at the first row, from the end",
+    "gaps": "one for each failover or restored backup",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 
 

@@ -9,7 +9,6 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
-from windlass.domain.tasks.worker_lists import LISTS
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.suggest import did_you_mean
 from windlass.wire.access import CodeCreated, CodeRequest
@@ -190,6 +189,8 @@ def code(
 
 def _metadata_value(key: str, text: str) -> Any:
     """Reads numbers as numbers, and architectures and comma-separated values as lists."""
+    from windlass.domain.tasks.worker_lists import LISTS
+
     if key in LISTS:  # Names of digits are names.
         return [part.strip() for part in text.split(",") if part.strip()]
     if "," in text or key == "system:architectures":
