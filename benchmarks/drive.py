@@ -12,7 +12,7 @@ from windlass.wire.sync import Finished, SyncReply, SyncRequest
 TASK = "noop"
 RESULT = {"ok": True}
 RESULT_BYTES = b'{"ok":true}'
-MOST_SLOTS = 1_000
+MAX_SLOTS = 1_000
 
 
 def specs(count: int, first: int = 0, resources: dict[str, Any] | None = None) -> list[JobSpec]:
@@ -40,7 +40,7 @@ class BenchWorker:
 
     @classmethod
     async def enrol(cls, engine: Engine, name: str = "w", **metadata: object) -> "BenchWorker":
-        enrolment = Enrolment(name=name, slots=MOST_SLOTS, metadata=metadata, takeover=True)
+        enrolment = Enrolment(name=name, slots=MAX_SLOTS, metadata=metadata, takeover=True)
         enrolled = await engine.workers.enrol(enrolment)
         return cls(engine, enrolled.worker, enrolled.incarnation)
 

@@ -158,7 +158,7 @@ class Plan:
 def _events(names: "Names", series: str, at: str, steps: str) -> str:
     """All events of a job together, so that indexes only ever grow at their end."""
     return (
-        f"INSERT INTO events (at, kind, job, attempt, worker, incarnation, {names.frm}, "
+        f"INSERT INTO events (at, kind, job, attempt, worker, incarnation, {names.source}, "
         f"{names.to}) SELECT {at}, 1, n, step.column1, nullif(step.column2, {names.absent}), "
         f"nullif(step.column3, {names.absent}), step.column4, step.column5 "
         f"FROM {series} CROSS JOIN (VALUES {steps}) AS step"
@@ -170,7 +170,7 @@ class Names:
 
     none = "NULL"
     absent = "NULL"  # what a 0 is compared with to become NULL: here it never does
-    frm = "from_state"
+    source = "from_state"
     to = "to_state"
     spec = """CAST('{"task":"noop","args":{"n":' || n || '}}' AS BLOB)"""
     result = f"CAST('{drive.RESULT_BYTES.decode()}' AS BLOB)"
@@ -182,7 +182,7 @@ class PostgresNames(Names):
 
     none = "NULL::bigint"
     absent = "0"
-    frm = '"from"'
+    source = '"from"'
     to = '"to"'
     spec = """convert_to('{"task":"noop","args":{"n":' || n || '}}', 'UTF8')"""
     result = f"convert_to('{drive.RESULT_BYTES.decode()}', 'UTF8')"

@@ -46,7 +46,7 @@ input_timeout: 5s
 memory: 512MiB
 commits: {fresh: 10, window: all}
 """
-MOST_ROUNDS = 60
+MAX_ROUNDS = 60
 
 console = Console(soft_wrap=True)
 
@@ -147,7 +147,7 @@ def prepare(demo: Demo) -> None:
 
 def fuzz_until_bug(demo: Demo, budget: str) -> dict[str, Any]:
     """Fuzzes one scheduled commit after another until a bug is found."""
-    rounds = str(MOST_ROUNDS)
+    rounds = str(MAX_ROUNDS)
     demo.part(
         "Fuzzing",
         f"One commit after another, {budget} each (in production six hours), until something\n"

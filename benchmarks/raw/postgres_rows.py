@@ -10,7 +10,7 @@ from typing import Any
 
 import asyncpg
 
-from benchmarks.drive import MOST_SLOTS, RESULT_BYTES
+from benchmarks.drive import MAX_SLOTS, RESULT_BYTES
 from windlass.store.postgres.columns import integers
 from windlass.store.postgres.connections import open_connection
 
@@ -95,7 +95,7 @@ class RawWorker:
     @classmethod
     async def connect(cls, dsn: str, worker: int, name: str, now: Callable[[], int]) -> "RawWorker":
         connection = await open_connection(dsn)
-        await connection.execute(ENROL, worker, name, MOST_SLOTS, now())
+        await connection.execute(ENROL, worker, name, MAX_SLOTS, now())
         return cls(connection, worker, now)
 
     async def close(self) -> None:

@@ -18,7 +18,7 @@ from benchmarks.report import Row
 from benchmarks.stores import filled_sqlite
 
 SHORT = 1_000
-MOST_BYTES = 100
+MAX_BYTES = 100
 CLAIMS = 20
 
 
@@ -33,9 +33,9 @@ def run(options: Options) -> list[Row]:
         taken_in = uvloop.run(_kept(folder, [Group(SHORT, [plain_shape()])], submitted))
         shaped = uvloop.run(_kept(folder, [Group(shapes, task_shapes(shapes))], 0))
     return [
-        _row(f"for each of {many:,} queued jobs", (queued - short) / (many - SHORT), MOST_BYTES),
+        _row(f"for each of {many:,} queued jobs", (queued - short) / (many - SHORT), MAX_BYTES),
         _row(f"for each of {submitted:,} jobs it took in", (taken_in - short) / submitted,
-             MOST_BYTES),
+             MAX_BYTES),
         _row(f"for each of {shapes:,} shapes", (shaped - short) / shapes, None),
         _row("of an engine on a short queue", short, None),
     ]  # fmt: skip

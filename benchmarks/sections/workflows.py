@@ -26,7 +26,7 @@ FAN = 10
 BATCH = 100
 SUBMIT_TARGET = 1 / 4
 RUN_TARGET = 1 / 2
-MOST_SECONDS = 2.0
+MAX_SECONDS = 2.0
 
 
 def run(options: Options) -> list[Row]:
@@ -186,7 +186,7 @@ def _time_row(name: str, laps: Laps) -> Row:
         name=f"{name} (with the disk {wall:.2f} s)",
         value=min(times),
         unit="s",
-        target=f"< {MOST_SECONDS:.0f} s",
-        met=min(times) < MOST_SECONDS,
+        target=f"< {MAX_SECONDS:.0f} s",
+        met=min(times) < MAX_SECONDS,
         samples=[round(each, 3) for each in times],
     )

@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import MAX_S, Program
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 BLOCK = re.compile(r"^```(?P<kind>yaml|sh)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -24,7 +24,7 @@ def carry_out(guide: str, program: Program, folder: Path, **variables: str) -> l
         done = subprocess.run(
             ["sh", "-eu", "-c", block["text"]], cwd=folder,
             env=program.environment | variables,
-            capture_output=True, text=True, timeout=3 * LONGEST_S, check=False,
+            capture_output=True, text=True, timeout=3 * MAX_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (block["text"], done.stdout, done.stderr)
         said.append(done.stdout)
@@ -46,7 +46,7 @@ def carry_out_in_one_shell(
     done = subprocess.run(
         ["sh", "-eu", "-c", f"echo {MARK}\n".join(commands)], cwd=folder,
         env=program.environment | variables,
-        capture_output=True, text=True, timeout=6 * LONGEST_S, check=False,
+        capture_output=True, text=True, timeout=6 * MAX_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout.split(f"{MARK}\n")

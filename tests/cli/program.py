@@ -18,7 +18,7 @@ from unittest.mock import patch
 from windlass.cli.app import run_command
 from windlass.cli.root import COMMANDS
 
-LONGEST_S = 60
+MAX_S = 60
 
 Done = subprocess.CompletedProcess[str]
 
@@ -59,7 +59,7 @@ class Program:
         return subprocess.run(
             [sys.executable, "-m", "windlass", *words],
             env=self.environment | variables, capture_output=True, text=True,
-            timeout=LONGEST_S, check=False,
+            timeout=MAX_S, check=False,
         )  # fmt: skip
 
     def text(self, *words: str, **variables: str) -> str:
@@ -84,7 +84,7 @@ class Program:
                 if process.poll() is None:
                     process.terminate()
                 try:
-                    process.communicate(timeout=LONGEST_S)
+                    process.communicate(timeout=MAX_S)
                 finally:
                     process.kill()
 

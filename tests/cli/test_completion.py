@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.program import Program
 from windlass.cli.root import app
 
-LONGEST_S = 60
+MAX_S = 60
 
 
 def test_bash_accepts_the_script_and_completes_commands(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_bash_accepts_the_script_and_completes_commands(tmp_path: Path) -> None:
     )
     done = subprocess.run(
         [bash, "--norc", "-c", asked],
-        capture_output=True, text=True, timeout=LONGEST_S, check=False,
+        capture_output=True, text=True, timeout=MAX_S, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["prioritize"], done.stderr
 

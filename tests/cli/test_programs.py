@@ -17,7 +17,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 import windlass
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import MAX_S, Program
 
 ROOT = Path(__file__).parents[2]
 AT_ONCE = 8
@@ -40,11 +40,11 @@ def web(program: Program, module: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.terminate()
-            process.communicate(timeout=LONGEST_S)
+            process.communicate(timeout=MAX_S)
 
 
 def get(address: str) -> str:
-    with urlopen(address, timeout=LONGEST_S) as answer:
+    with urlopen(address, timeout=MAX_S) as answer:
         return str(answer.read().decode())
 
 
@@ -64,7 +64,7 @@ def test_views_of_fastapi_use_both_clients(up: Program) -> None:
 
 def test_a_client_works_after_a_fork_and_ends_with_its_program(up: Program) -> None:
     with start(up, "forking") as process:
-        out, errors = process.communicate(timeout=LONGEST_S)
+        out, errors = process.communicate(timeout=MAX_S)
     assert (process.returncode, errors) == (0, "")
     assert len({int(line) for line in out.split()}) == 5
 
@@ -80,7 +80,7 @@ def test_a_notebook_uses_both_clients(
     client = manager.client()
     client.start_channels()
     try:
-        client.wait_for_ready(timeout=LONGEST_S)
+        client.wait_for_ready(timeout=MAX_S)
         cells = (
             "import windlass; client = windlass.Client(); shell = windlass.named('shell')",
             "client.submit(shell, argv=['true']).wait(timeout=60).state",
@@ -100,7 +100,7 @@ def run_cell(client: object, code: str) -> str | None:
     value: str | None = None
     while True:
         try:
-            message = client.get_iopub_msg(timeout=LONGEST_S)  # type: ignore[attr-defined]
+            message = client.get_iopub_msg(timeout=MAX_S)  # type: ignore[attr-defined]
         except queue.Empty:
             raise AssertionError(f"the kernel did not answer to {code}") from None
         if message["parent_header"].get("msg_id") != number:

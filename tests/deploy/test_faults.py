@@ -54,7 +54,7 @@ CONFIG = Config(
 )
 POOL = {"provider": "command", "max_seconds_per_month": 1, "options": {
     "launch": ["true"], "list": ["true"], "terminate": ["true"]}}  # fmt: skip
-LONGEST = 30  # seconds to wait for an alert
+MAX_LENGTH = 30  # seconds to wait for an alert
 
 WHILE_WORKERS_FAIL = {
     "WindlassHighRetryRate", "WindlassHighFailureRate", "WindlassQueueGrowing",
@@ -202,7 +202,7 @@ async def until_clear(prometheus: Prometheus) -> None:
         return not firing
 
     try:
-        await until("all are over", all_clear, LONGEST)
+        await until("all are over", all_clear, MAX_LENGTH)
     finally:
         assert sorted(firing) == []
 
@@ -216,7 +216,7 @@ async def until_fired(prometheus: Prometheus, wanted: set[str]) -> None:
         return wanted <= fired
 
     try:
-        await until("all fire", all_fired, LONGEST)
+        await until("all fire", all_fired, MAX_LENGTH)
     finally:
         assert sorted(wanted - fired) == []
 
@@ -231,7 +231,7 @@ async def stay_healthy(
     async def has_worked() -> bool:
         return (await prometheus.value(done) or 0) > 10
 
-    await until("jobs are completed and counted", has_worked, LONGEST)
+    await until("jobs are completed and counted", has_worked, MAX_LENGTH)
     working.cancel()
     assert await prometheus.unhealthy_rules() == []
     assert await prometheus.fired("1m") == set()

@@ -21,7 +21,7 @@ from windlass.providers.local import workers_below
 pytestmark = pytest.mark.slow
 
 ROOT: Final = Path(__file__).parent.parent.parent
-LONGEST_S: Final = 300
+MAX_S: Final = 300
 LINK: Final = re.compile(r"dashboard: http\S+/sign-in#code=link_[\w-]{43}$", re.MULTILINE)
 STATES: Final = {
     "completed",
@@ -56,7 +56,7 @@ def test_the_demo_stays_with_something_in_every_view_and_leaves_nothing(
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
     ) as demo:  # fmt: skip
-        late = threading.Timer(LONGEST_S, demo.kill)  # noqa: TID251 - ends a demo that hangs
+        late = threading.Timer(MAX_S, demo.kill)  # noqa: TID251 - ends a demo that hangs
         late.start()
         assert demo.stdout is not None
         said = ""

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 from windlass.client.client import AsyncClient
 from windlass.wire.jobs import Job
 
-LONGEST = 30
+MAX_LENGTH = 30
 SECRET = "open-sesame-4711"
 FUNCTIONS = """
 import os
@@ -61,7 +61,7 @@ async def submit(fleet: Fleet, *words: str) -> int:
 async def finish(fleet: Fleet, job: int) -> Job:
     client = AsyncClient(fleet.address, fleet.token)
     try:
-        return await client.service.wait(job, LONGEST)
+        return await client.service.wait(job, MAX_LENGTH)
     finally:
         await client.close()
 
@@ -79,7 +79,7 @@ def test_one_trace_leads_from_the_client_to_the_child_job(
                 job = await submit(fleet, "--task", "python", "--args", args)
                 shown = await finish(fleet, job)
                 assert shown.state == "completed", fleet.tails()
-                await until("all spans arrive", lambda: arrived(collector), LONGEST)
+                await until("all spans arrive", lambda: arrived(collector), MAX_LENGTH)
             except AssertionError as error:
                 raise AssertionError(f"{error}: {names(collector)} {fleet.tails()}") from None
             finally:

@@ -31,7 +31,7 @@ Step = Callable[[Work, Bounds], Awaitable[T]]
 Answers = FastResult[Any] | None
 
 ACTORS = 3
-LONGEST_S = 60
+MAX_S = 60
 
 
 class NoChance:
@@ -205,7 +205,7 @@ class Stage:
         processes = [c.get_server_pid() for c in self._connections[: len(steps)]]
         scheduler = Scheduler(gates, processes, self.helper, self._moved)
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(MAX_S):
                 await scheduler.run(schedule)
         except (StuckError, TimeoutError):
             for connection in self._connections:

@@ -21,7 +21,7 @@ from tests.support.unprivileged import UID, become_user
 
 IMAGE: Final = "localhost/windlass-test:1"
 NEEDED: Final = ("podman", "runc", "newuidmap", "busybox", "catatonit", "cc")
-LONGEST_S: Final = 60
+MAX_S: Final = 60
 TOOLS: Final = (
     "cat", "chmod", "chown", "cp", "dd", "echo", "env", "find", "grep", "head", "id", "kill", "ls",
     "mkdir", "mount", "mv", "printf", "ps", "readlink", "rm", "sed", "seq", "setsid", "sh", "sleep",
@@ -70,7 +70,7 @@ class RootlessPodman:
         """Runs podman and returns what it prints."""
         done = subprocess.run(
             self.command(["podman", "--log-level", "error", *arguments]), env=self.env,
-            capture_output=True, text=True, timeout=LONGEST_S, check=False, cwd=self.folder,
+            capture_output=True, text=True, timeout=MAX_S, check=False, cwd=self.folder,
         )  # fmt: skip
         if done.returncode != 0:
             raise EngineMissingError(f"podman {shlex.join(arguments)}: {done.stderr}")
@@ -182,7 +182,7 @@ def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 def _libraries(*programs: Path) -> set[Path]:
     """Returns the shared libraries that programs load."""
     done = subprocess.run(
-        ["ldd", *programs], capture_output=True, text=True, timeout=LONGEST_S, check=False
+        ["ldd", *programs], capture_output=True, text=True, timeout=MAX_S, check=False
     )
     words = (word for line in done.stdout.splitlines() for word in line.split())
     return {Path(word) for word in words if word.startswith("/") and not word.endswith(":")}

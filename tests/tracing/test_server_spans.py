@@ -177,8 +177,8 @@ def test_a_run_of_a_workflow_begins_when_it_was_submitted_or_opened_again() -> N
         (900, WorkflowState.DISPATCHING, WorkflowState.COMPLETED),
     ]
     events = [
-        Event(at, at, EventKind.WORKFLOW, 0, 0, 0, 0, 0, 0, None, None, _moved(frm, to))
-        for at, frm, to in moves
+        Event(at, at, EventKind.WORKFLOW, 0, 0, 0, 0, 0, 0, None, None, _moved(source, to))
+        for at, source, to in moves
     ]
     trace = parse_trace(PARENT)
     assert trace is not None
@@ -192,8 +192,8 @@ def test_a_run_of_a_workflow_begins_when_it_was_submitted_or_opened_again() -> N
     assert len(made) == 1
 
 
-def _moved(frm: WorkflowState, to: WorkflowState) -> str:
-    return json.dumps({"workflow": 3, "from": frm, "to": to})
+def _moved(source: WorkflowState, to: WorkflowState) -> str:
+    return json.dumps({"workflow": 3, "from": source, "to": to})
 
 
 async def _rows(found: dict[int, WorkflowRow]) -> dict[int, WorkflowRow]:

@@ -40,7 +40,7 @@ from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.keeper.guard import TITLE
 from windlass.worker.keeper.processes import arguments_of, children_of, look_at
 
-LONGEST_TEST_S = 60
+MAX_TEST_S = 60
 
 CONFIG = Config(term_grace_ms=1_000, retry=RetryPolicy(initial_backoff_ms=10, max_backoff_ms=10))
 # Heartbeats a machine under load still keeps, and a deadline 2.7 s after the last.
@@ -95,7 +95,7 @@ class Rig:
 
     async def ended(self, job: int) -> JobRecord:
         """The job, once it has ended."""
-        assert await self.engine.jobs.wait_ended(job, LONGEST_TEST_S * 1000)
+        assert await self.engine.jobs.wait_ended(job, MAX_TEST_S * 1000)
         return await self.record(job)
 
     async def record(self, job: int) -> JobRecord:
@@ -248,7 +248,7 @@ def play(
         await rig.engine.start()
         await rig.bridge.start()
         try:
-            await asyncio.wait_for(scene(rig), LONGEST_TEST_S)
+            await asyncio.wait_for(scene(rig), MAX_TEST_S)
         finally:
             await rig.bridge.close()
             await rig.engine.close()

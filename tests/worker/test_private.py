@@ -18,7 +18,7 @@ import windlass
 from tests.support.plain_user import as_user
 from windlass.worker.agent.state import recall
 
-LONGEST_S: Final = 120
+MAX_S: Final = 120
 SECRET: Final = "hunter2-in-the-environment"
 SOURCES: Final = str(Path(windlass.__file__).parents[1])
 
@@ -90,7 +90,7 @@ def test_finding_6_a_private_process_is_closed_to_its_user_and_still_sees_itself
         assert number, "it cannot read what it needs of itself"
         seen = subprocess.run(
             [sys.executable, "-c", THIEF, number], env=environment, capture_output=True,
-            text=True, timeout=LONGEST_S, check=True, cwd=place, **as_user(),
+            text=True, timeout=MAX_S, check=True, cwd=place, **as_user(),
         )  # fmt: skip
         assert seen.stdout == ""
         victim.communicate("")
@@ -110,7 +110,7 @@ def test_finding_6_a_job_finds_no_tokens_in_the_processes_above_it(place: Path) 
             assert "windlass is up" in up.stdout.readline()
             ran = subprocess.run(
                 [*program, "run", "--", "sh", "-c", LOOK], env=environment, capture_output=True,
-                text=True, timeout=LONGEST_S, check=False, cwd=place, **as_user(),
+                text=True, timeout=MAX_S, check=False, cwd=place, **as_user(),
             )  # fmt: skip
             assert ran.returncode == 0, (ran.stdout, ran.stderr)
             for above in ("keeper", "agent", "up"):
@@ -123,4 +123,4 @@ def test_finding_6_a_job_finds_no_tokens_in_the_processes_above_it(place: Path) 
             assert recall(state).token is None
         finally:
             up.terminate()
-            up.communicate(timeout=LONGEST_S)
+            up.communicate(timeout=MAX_S)

@@ -2,7 +2,7 @@ import { type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import { useLive } from "./useLive";
 
-const LEAST_MS = 5_000;
+const MIN_MS = 5_000;
 
 /**
  * Asks again when something changes, but every five seconds at most: for figures that are added up
@@ -15,7 +15,7 @@ export function useSlowLive(topics: readonly string[], ...keys: readonly QueryKe
   useEffect(() => () => window.clearTimeout(timer.current), []);
   useLive(topics, () => {
     if (timer.current !== undefined) return;
-    const left = Math.max(0, asked.current + LEAST_MS - Date.now());
+    const left = Math.max(0, asked.current + MIN_MS - Date.now());
     timer.current = window.setTimeout(() => {
       timer.current = undefined;
       asked.current = Date.now();

@@ -10,7 +10,7 @@ import styles from "./SignIn.module.css";
 import { type Secret, signIn } from "./session";
 import { signInRoute } from "./signInRoute";
 
-const MOST_CHARACTERS = 1_000; // of an address to which the identity provider leads back
+const MAX_CHARACTERS = 1_000; // of an address to which the identity provider leads back
 const OTHER_SESSION = "other_session"; // The code of the refusal.
 
 /** A link of somebody else than the one who is signed in, and what the server said about it. */
@@ -146,5 +146,5 @@ function inside(next: string | undefined): string {
 /** Returns an address of this page as the server takes it: with its prefix, short and plain. */
 function onServer(address: string): string {
   const full = address.startsWith(BASE) ? address : BASE + address.slice(1);
-  return full.length <= MOST_CHARACTERS && /^[!-~]*$/.test(full) ? full : BASE;
+  return full.length <= MAX_CHARACTERS && /^[!-~]*$/.test(full) ? full : BASE;
 }

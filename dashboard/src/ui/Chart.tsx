@@ -166,12 +166,12 @@ function tellNewest(chart: uPlot): void {
   if (idx >= 0) chart.setLegend({ idx }, false);
 }
 
-const LEAST_ROOM_PX = 52;
+const MIN_ROOM_PX = 52;
 
 /** Returns how much room the texts of an axis need. */
 function room(texts: readonly string[] | null): number {
   const longest = Math.max(0, ...(texts ?? []).map((text) => text.length));
-  return Math.max(LEAST_ROOM_PX, Math.ceil(longest * 6.4) + 16);
+  return Math.max(MIN_ROOM_PX, Math.ceil(longest * 6.4) + 16);
 }
 
 /** Returns the points without a neighbour: no line shows them. */

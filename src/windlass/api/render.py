@@ -192,7 +192,7 @@ def _transition(
     return Transition(
         seq=event.seq,
         at=format_moment(event.at),
-        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        source=None if not event.source else str(STATE_BY_CODE[event.source]),
         to=str(to),
         attempt=numbers(event.attempt),
         worker=names.get(event.worker),
@@ -210,7 +210,7 @@ def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - ne
         job=event.job or None,
         attempt=shown_attempt(event.attempt) or None,
         worker=event.worker or None,
-        frm=None if not event.frm else str(STATE_BY_CODE[event.frm]),
+        source=None if not event.source else str(STATE_BY_CODE[event.source]),
         to=None if not event.to else str(STATE_BY_CODE[event.to]),
         reason=event.reason,
         actor=event.actor,

@@ -5,14 +5,14 @@ from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
 
-LONGEST: Final = 500
+MAX_KEY: Final = 500
 _SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 
 
 def check_key(key: str, field: str = "key") -> str:
     """Returns the key if it is valid."""
-    if len(key) > LONGEST or not all(map(_SEGMENT.match, key.split("/"))):
-        expected = f"names of letters, digits, - and _ divided by /, at most {LONGEST} characters"
+    if len(key) > MAX_KEY or not all(map(_SEGMENT.match, key.split("/"))):
+        expected = f"names of letters, digits, - and _ divided by /, at most {MAX_KEY} characters"
         raise InvalidInput(field, expected, key)
     return key
 

@@ -8,8 +8,8 @@ from windlass.domain.values.errors import WaitTimeout, WindlassError, shorten
 from windlass.wire.jobs import Job, SubmitReply
 from windlass.wire.workflows import Workflow
 
-MOST_NAMED = 5  # jobs in one message
-LONGEST = 200  # characters of an exception in `repr`
+MAX_NAMED = 5  # jobs in one message
+MAX_CHARACTERS = 200  # characters of an exception in `repr`
 
 
 class RemoteTraceback(Exception):
@@ -119,9 +119,9 @@ class WorkflowFailed(WindlassError):
     def message(self) -> str:
         counts = ", ".join(f"{number} {state}" for state, number in self.workflow.counts.items())
         start = f"workflow {self.workflow.id} {self.workflow.state}: {counts or 'no jobs'}"
-        named = [_named(job) for job in self.jobs[:MOST_NAMED]]
-        if len(self.jobs) > MOST_NAMED:
-            named.append(f"and {len(self.jobs) - MOST_NAMED} more")
+        named = [_named(job) for job in self.jobs[:MAX_NAMED]]
+        if len(self.jobs) > MAX_NAMED:
+            named.append(f"and {len(self.jobs) - MAX_NAMED} more")
         return "; ".join([start, *named])
 
     def __repr__(self) -> str:
@@ -149,4 +149,4 @@ def _named(job: Job) -> str:
 
 def _in_short(exception: ExceptionInfo) -> str:
     line = exception.message.partition("\n")[0]
-    return f"{exception.type}: {shorten(line, LONGEST)}" if line else exception.type
+    return f"{exception.type}: {shorten(line, MAX_CHARACTERS)}" if line else exception.type

@@ -19,8 +19,8 @@ R_co = TypeVar("R_co", covariant=True)
 
 WAIT_SECONDS = 30.0
 EXPLAIN_SECONDS = 5.0
-MOST_STEPS = 50  # between a job that was aborted and the one that failed
-MOST_ASKED = 10  # jobs that one of these needed and that did not complete
+MAX_STEPS = 50  # between a job that was aborted and the one that failed
+MAX_ASKED = 10  # jobs that one of these needed and that did not complete
 FAILED = frozenset({"failed", "canceled", "aborted", "rejected"})
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "skipped"})
 
@@ -222,12 +222,12 @@ async def _origin(service: Service, job: Job) -> Job | None:
     """Returns the job whose failure aborted this one, if it was aborted and that is known."""
     found = job
     try:
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if found.state != "aborted":
                 return None if found is job else found
             known = found.dependencies or (await service.job(found.id)).dependencies
             missed = [one.job for one in known if one.state in FAILED and not one.any_end]
-            needed = [await service.job(one) for one in missed[:MOST_ASKED]]
+            needed = [await service.job(one) for one in missed[:MAX_ASKED]]
             blamed = [one for one in needed if not one.allow_failure]
             if not blamed:
                 return None

@@ -24,7 +24,7 @@ SUBMIT_SECONDS: Final = 5.0
 JOBS_PER_SECOND: Final = 100  # a large submission gets so much more time
 LAST_TRY_S: Final = 0.5  # the time of a try that begins when time is nearly up
 PAUSES_S: Final = (0.1, 0.3, 1.0)  # between the first tries
-LONGEST_PAUSE_S: Final = 2.0
+MAX_PAUSE_S: Final = 2.0
 PASSES: Final = (Unreachable, StoreUnavailable, Overloaded)
 
 log = logging.getLogger("windlass.client")
@@ -87,7 +87,7 @@ class Reconnect:
         unknown = _is_unknown(error)
         if clock.time() < end:
             log.warning("windlass: %s; trying again for %g s", error, end - clock.time())
-        for pause in chain(PAUSES_S, repeat(LONGEST_PAUSE_S)):
+        for pause in chain(PAUSES_S, repeat(MAX_PAUSE_S)):
             left = end - clock.time()
             if left <= 0:
                 break

@@ -36,7 +36,7 @@ T = TypeVar("T")
 CONNECT_SECONDS = 5.0
 CALL_SECONDS = 60.0
 CONNECTIONS = 100
-LONGEST_RETRY_SECONDS = 60  # of what servers and proxies ask for
+MAX_RETRY_SECONDS = 60  # of what servers and proxies ask for
 # Shorter than a server's patience with an idle connection, so that it is never closed
 # under a request that has just been sent.
 IDLE_SECONDS = 30.0
@@ -460,7 +460,7 @@ def _retry_after_ms(response: Answer) -> int:
     """Returns how long to wait before the next try, as far as the answer says."""
     text = response.headers.get("Retry-After", "")
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
-    return min(seconds, LONGEST_RETRY_SECONDS) * 1_000
+    return min(seconds, MAX_RETRY_SECONDS) * 1_000
 
 
 def _is_whole(content: Any) -> bool:

@@ -21,7 +21,7 @@ from windlass.wire.jobs import Job, WaitRequest
 R = TypeVar("R")
 
 PART: Final = 5_000  # jobs of one request
-MOST_ORIGINS: Final = 20  # aborted jobs of one call whose origin is asked for, one by one
+MAX_ORIGINS: Final = 20  # aborted jobs of one call whose origin is asked for, one by one
 
 Until = Literal["any", "all", "failure"]
 
@@ -105,7 +105,7 @@ async def gather_async(
                 results[id(job)] = await job.value_of(end)
                 continue
             asked += end.state == "aborted"
-            failed = JobFailed(end) if asked > MOST_ORIGINS else await job.failure_of(end)
+            failed = JobFailed(end) if asked > MAX_ORIGINS else await job.failure_of(end)
             if not return_exceptions:
                 raise failed
             results[id(job)] = failed

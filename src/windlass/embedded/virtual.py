@@ -41,7 +41,7 @@ from windlass.wiring.direct_agents import direct_gateway
 T = TypeVar("T")
 STEPS: Final = 20  # at least so many looks at what is due in one advance
 SUBMITTER: Final = "test"  # of what tests submit in transactions
-SHORTEST_STEP_MS: Final = 1_000
+MIN_STEP_MS: Final = 1_000
 BUSY_STEP_MS: Final = 5_000  # while a job runs: the health loop takes a longer gap for its own
 _ORDERS: ContextVar["SimpleQueue[Callable[[], None] | None] | None"] = ContextVar(
     "windlass_orders", default=None
@@ -257,7 +257,7 @@ class VirtualFleet:
         """Lets time pass, with all that is planned in it; returns how many jobs ran."""
         length = milliseconds(DURATION.canonical(duration, "duration")) or 0
         end = self.clock.now_ms() + length
-        longest = max(SHORTEST_STEP_MS, length // STEPS)
+        longest = max(MIN_STEP_MS, length // STEPS)
         if self._worker.busy:
             longest = min(longest, BUSY_STEP_MS)
         ran = self.drain()

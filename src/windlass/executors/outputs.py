@@ -12,7 +12,7 @@ from windlass.ports.executor import Result
 
 VARIABLE: Final = "WINDLASS_OUTPUTS"
 FILE: Final = ".windlass-outputs"
-MOST_BYTES: Final = 1 << 20
+MAX_BYTES: Final = 1 << 20
 
 
 def with_outputs(result: Result, folder: Path, names: Sequence[str]) -> Result:
@@ -45,9 +45,9 @@ def _read(path: Path) -> dict[str, Any] | str:
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             return "the outputs are no file"
-        content = opened.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        return f"the outputs are longer than {MOST_BYTES} bytes"
+        content = opened.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        return f"the outputs are longer than {MAX_BYTES} bytes"
     return _parse(content)
 
 

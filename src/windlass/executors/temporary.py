@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, Self
 
-LONGEST_PLACE: Final = 64
+MAX_PLACE: Final = 64
 
 
 class TemporaryFolder:
@@ -50,7 +50,7 @@ def _place() -> Path:
     """Returns the system's temporary folder, or a shorter path: sockets allow 107 bytes."""
     place = Path(tempfile.gettempdir())
     # In there, `mkdtemp` makes a folder that only this user can enter.
-    return place if len(os.fsencode(place)) <= LONGEST_PLACE else Path("/tmp")  # nosec B108
+    return place if len(os.fsencode(place)) <= MAX_PLACE else Path("/tmp")  # nosec B108
 
 
 def _hold(path: Path) -> int | None:

@@ -25,7 +25,7 @@ PROC = Path("/proc")
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
 STATE = "state"
 LOG = "worker.log"
-LONGEST_WORDS = 500  # bytes of the log that a reason may repeat
+MAX_WORDS = 500  # bytes of the log that a reason may repeat
 LOOK_MS = 100
 PATIENCE = 15  # asked so many times to end, a worker is killed
 
@@ -85,7 +85,7 @@ class LocalProvider:
         """Returns the end of the worker's log."""
         try:
             with (self._folder(owner) / token / LOG).open("rb") as log:
-                log.seek(max(0, log.seek(0, os.SEEK_END) - LONGEST_WORDS))
+                log.seek(max(0, log.seek(0, os.SEEK_END) - MAX_WORDS))
                 lines = log.read().decode(errors="replace").strip().splitlines()
         except OSError:
             return None

@@ -32,7 +32,7 @@ def _facts(event: Event, worker: str) -> dict[str, Any]:
         "job": event.job,
         "attempt": shown_attempt(event.attempt),
         "worker": worker,
-        "from": STATE_BY_CODE[event.frm],
+        "from": STATE_BY_CODE[event.source],
         "to": STATE_BY_CODE[event.to],
         "reason": _reason(event, worker),
         "actor": event.actor,

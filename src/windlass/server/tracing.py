@@ -22,7 +22,7 @@ from windlass.tracing.current import with_trace
 from windlass.tracing.exporting import Made, Tracing
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
-MOST_OPEN: Final = 100_000  # traced jobs that are remembered
+MAX_OPEN: Final = 100_000  # traced jobs that are remembered
 HEADER: Final = b"traceparent"
 
 _JOB: Final = int(EventKind.JOB)
@@ -73,7 +73,7 @@ class JobSpans:
         trace = parse_trace(spec.trace)
         if trace is None:
             return
-        if len(self._open) >= MOST_OPEN:
+        if len(self._open) >= MAX_OPEN:
             self._open.pop(next(iter(self._open)))
         self._open[job] = _Traced(trace, spec.queue, program_or_task(stored), spec.workflow)
         if spec.workflow is not None:

@@ -13,7 +13,7 @@ from windlass.ports.store import Store
 from windlass.tracing.attributes import of_pipeline
 from windlass.tracing.exporting import Made, Tracing
 
-MOST_OPEN: Final = 10_000  # traced workflows that are remembered
+MAX_OPEN: Final = 10_000  # traced workflows that are remembered
 
 _WORKFLOW: Final = int(EventKind.WORKFLOW)
 
@@ -22,7 +22,7 @@ class _Move(msgspec.Struct, frozen=True):
     """What an event says about a workflow; 0 if it does not change its state."""
 
     workflow: int = 0
-    frm: int = msgspec.field(default=0, name="from")
+    source: int = msgspec.field(default=0, name="from")
     to: int = 0
 
 
@@ -46,7 +46,7 @@ class WorkflowSpans:
         """Remembers the trace that the first known job of a workflow is in."""
         if workflow in self._open:
             return
-        if len(self._open) >= MOST_OPEN:
+        if len(self._open) >= MAX_OPEN:
             self._open.pop(next(iter(self._open)))
         self._open[workflow] = _Traced(trace)
 
@@ -64,7 +64,7 @@ class WorkflowSpans:
         known = self._open.get(move.workflow)
         if known is None:
             return
-        if move.frm in ENDED:
+        if move.source in ENDED:
             self._open[move.workflow] = known = known._replace(reopened_at=event.at)
         row = self._ended.get(move.workflow)
         if move.to in ENDED and row is not None and counts:

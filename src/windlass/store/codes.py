@@ -24,7 +24,7 @@ from windlass.domain.rows.baseline import BaselineKind
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.gaps import BEGIN_MS, MARGIN, PER_MS, SHAPE_MARGIN
-from windlass.domain.rows.inbox import MOST_JOBS, PROTOCOL
+from windlass.domain.rows.inbox import MAX_JOBS, PROTOCOL
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING
 from windlass.domain.rows.series import SeriesKind
 from windlass.domain.rows.steps import StepKind, StepState
@@ -86,7 +86,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     yield "job.options", ", ".join(f"'{name}'" for name in sorted(KEYWORDS))
     yield "job.rules", _literal(msgspec.json.encode(json_rules()).decode())
     yield "inbox.protocol", PROTOCOL
-    yield "inbox.most", MOST_JOBS
+    yield "inbox.most", MAX_JOBS
     yield "json.max_depth", MAX_DEPTH
     yield "manual.no", 0
     yield "manual.yes", 1
@@ -102,7 +102,7 @@ def _literal(text: str) -> str:
 
 def _mask(before: int) -> int:
     """Returns a number with a bit for each state that `before` may become."""
-    return sum(1 << after for frm, after in TRANSITION_CODES if frm == before)
+    return sum(1 << after for source, after in TRANSITION_CODES if source == before)
 
 
 CODES: Final[Mapping[str, str]] = MappingProxyType({name: str(code) for name, code in _codes()})

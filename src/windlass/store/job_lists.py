@@ -47,7 +47,7 @@ from windlass.store.job_search import JobText, searches
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
 WIDEST: Final = 2_000  # rows that a list reads at once if few of those before matched
-LEAST: Final = 50  # of which so many at least are looked at closely
+MIN_EXAMINED: Final = 50  # of which so many at least are looked at closely
 SEARCHED: Final = 1_000  # rows whose texts one call searches
 COUNTED: Final = 10_000  # rows that one count looks at
 EVENTS: Final = 20_000  # events that one list in the order of ends looks at
@@ -155,7 +155,7 @@ class JobLists(JobReads):
 
     def _widths(self, limit: int) -> Iterator[int]:
         """Yields how many rows to read at once: few at first, then ever more."""
-        first = 2 * max(LEAST, limit)
+        first = 2 * max(MIN_EXAMINED, limit)
         return (min(first * self.growth**times, WIDEST) for times in itertools.count())
 
     async def _longest_running(
@@ -360,12 +360,12 @@ class JobLists(JobReads):
     ) -> list[JobRecord]:
         """Returns the first that match, and reads little more than these."""
         likely = row_filter.passing(rows)
-        close = CHUNK if asks_record(wanted) or asks_spec(wanted) else max(LEAST, limit)
+        close = CHUNK if asks_record(wanted) or asks_spec(wanted) else max(MIN_EXAMINED, limit)
         found: list[JobRecord] = []
         for start in range(0, len(likely), close):
             ids = await self._candidates(wanted, likely[start : start + close])
             while ids and len(found) < limit:
-                some, ids = ids[: max(LEAST, limit)], ids[max(LEAST, limit) :]
+                some, ids = ids[: max(MIN_EXAMINED, limit)], ids[max(MIN_EXAMINED, limit) :]
                 found += self._chosen(wanted, await self._views(some))
             if len(found) >= limit:
                 break

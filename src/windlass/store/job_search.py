@@ -8,7 +8,7 @@ import msgspec
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.patterns import compile_pattern, looks_at_lines
 
-LONGEST: Final = 10_000  # characters of a text that are searched
+MAX_CHARACTERS: Final = 10_000  # characters of a text that are searched
 TOGETHER: Final = 50  # jobs that are searched at once for a pattern
 
 
@@ -74,7 +74,7 @@ def _text_of(row: JobText) -> str:
     """Returns what is searched of a job, one text a line."""
     spec = _decode(row.spec)
     parts = (spec.name, spec.task, _command_of(spec), row.message, row.reason)
-    return "\n".join([part[:LONGEST] for part in parts if part])
+    return "\n".join([part[:MAX_CHARACTERS] for part in parts if part])
 
 
 def _command_of(spec: _Searched) -> str:
@@ -85,4 +85,4 @@ def _command_of(spec: _Searched) -> str:
         command = _Command()
     if command.argv:
         return " ".join(command.argv)
-    return command.function or bytes(spec.args)[: 4 * LONGEST].decode(errors="ignore")
+    return command.function or bytes(spec.args)[: 4 * MAX_CHARACTERS].decode(errors="ignore")

@@ -9,10 +9,10 @@ from windlass.domain.tasks.main_module import MAIN
 
 MESSAGE_LIMIT: Final = 2_000
 TRACEBACK_LIMIT: Final = 8_000
-MOST_CAUSES: Final = 4
+MAX_CAUSES: Final = 4
 
 
-def exception_info(error: BaseException, causes: int = MOST_CAUSES) -> ExceptionInfo:
+def exception_info(error: BaseException, causes: int = MAX_CAUSES) -> ExceptionInfo:
     """Returns an exception with its traceback and what caused it."""
     cause = error.__cause__
     if cause is None and not error.__suppress_context__:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windlass.tasks.option_types import CallOptions, TaskOptions
     from windlass.tasks.values.calls import CallCodec
 
-LONGEST: Final = 200  # characters of a signature in a message
+MAX_SIGNATURE: Final = 200  # characters of a signature in a message
 PYTHON: Final = "python"  # the task of functions without a name of their own
 
 P = ParamSpec("P")
@@ -147,7 +147,7 @@ class Task(Submits[P, R_co]):
                 return f"options of a job go into `options`: .options({name}=…).submit(…)"
         if next(iter(parameters), None) in ("self", "cls"):
             return "jobs call no methods: put @staticmethod above @windlass.task"
-        return f"it takes {shorten(self._listed(), LONGEST) if parameters else 'none'}"
+        return f"it takes {shorten(self._listed(), MAX_SIGNATURE) if parameters else 'none'}"
 
     def _listed(self) -> str:
         """Returns the parameters as people write them: `(a: int, /, b: int = 0)`."""

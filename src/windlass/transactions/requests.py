@@ -12,7 +12,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator, check_workflow_options
-from windlass.domain.rows.inbox import MOST_JOBS
+from windlass.domain.rows.inbox import MAX_JOBS
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.tasks.references import RESULT, references_in, results_in
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -81,8 +81,8 @@ def _validator() -> Validator:
 
 def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) -> Request:
     """Returns the submission; raises `InvalidInput` for what a server would refuse."""
-    if not 1 <= len(jobs) <= MOST_JOBS:
-        raise InvalidInput("jobs", f"from 1 to {MOST_JOBS} in one submission", len(jobs))
+    if not 1 <= len(jobs) <= MAX_JOBS:
+        raise InvalidInput("jobs", f"from 1 to {MAX_JOBS} in one submission", len(jobs))
     refuse_files(jobs, NO_FILES)
     own = [with_ids(job) for job in jobs]
     for number, job in enumerate(own):

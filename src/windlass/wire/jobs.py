@@ -96,7 +96,7 @@ class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
 class Transition(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     at: str
-    frm: str | None = msgspec.field(name="from")
+    source: str | None = msgspec.field(name="from")
     to: str
     attempt: int
     worker: str | None

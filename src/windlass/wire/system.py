@@ -36,7 +36,7 @@ class EventInfo(msgspec.Struct, frozen=True, kw_only=True):
     job: int | None
     attempt: int | None
     worker: int | None
-    frm: str | None = msgspec.field(name="from")
+    source: str | None = msgspec.field(name="from")
     to: str | None
     reason: str | None
     actor: str | None

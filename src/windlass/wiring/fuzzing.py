@@ -53,12 +53,12 @@ T = TypeVar("T")
 Read = Callable[[Pipeline], Awaitable[T]]
 
 FRESH_MS: Final = 15_000
-LONGEST_S: Final = 20.0  # of one reading
+MAX_S: Final = 20.0  # of one reading
 SHOWN: Final = 500  # entries of a list
-MOST_AT_ONCE: Final = 8
+MAX_AT_ONCE: Final = 8
 FILES: Final = 200  # of the coverage
-LARGEST_INPUT: Final = 16 * 2**20
-LARGEST_MAP: Final = 8 * 2**20  # compressed
+MAX_INPUT: Final = 16 * 2**20
+MAX_MAP: Final = 8 * 2**20  # compressed
 STATES: Final = ("open", "flaky", "quarantined", "closed")  # of findings
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
 
@@ -179,16 +179,16 @@ class BucketReader:
 
     async def _read(self, source: _Source, read: Read[T]) -> T:
         """Reads in a thread; one that does not end keeps its place among the few there are."""
-        if self._reading >= MOST_AT_ONCE:
+        if self._reading >= MAX_AT_ONCE:
             raise TooManyRequests(1_000, "too many readings of buckets at once")
         self._reading += 1
         thread = asyncio.ensure_future(asyncio.to_thread(_in_thread, source, read))
         thread.add_done_callback(self._done)
         try:
-            async with asyncio.timeout(LONGEST_S):
+            async with asyncio.timeout(MAX_S):
                 return await asyncio.shield(thread)
         except TimeoutError:
-            message = f"{_where(source)} did not answer within {LONGEST_S:g} s"
+            message = f"{_where(source)} did not answer within {MAX_S:g} s"
             raise StoreUnavailable(message, outcome_unknown=False) from None
 
     def _done(self, thread: "asyncio.Future[Any]") -> None:
@@ -214,7 +214,7 @@ async def _open(source: _Source, read: Read[T]) -> T:
         matrix=combination_names(source.solver),
     )  # fmt: skip
     try:
-        async with asyncio.timeout(LONGEST_S):
+        async with asyncio.timeout(MAX_S):
             return await read(pipeline)
     finally:
         await pipeline.bucket.close()
@@ -270,7 +270,7 @@ async def _read_status(pipeline: Pipeline, solver: Solver) -> FuzzStatus:
 async def _read_coverage(pipeline: Pipeline) -> FuzzCoverage:
     key = coverage_key(pipeline.solver)
     listed = [one async for one in pipeline.bucket.list(key.rpartition("/")[0]) if one.key == key]
-    stored = await pipeline.bucket.get(key) if listed and listed[0].size <= LARGEST_MAP else None
+    stored = await pipeline.bucket.get(key) if listed and listed[0].size <= MAX_MAP else None
     if not listed:
         return FuzzCoverage(
             commit=None, mapped_at=None, functions=0, tests=0, files=[], file_count=0
@@ -283,9 +283,9 @@ async def _read_coverage(pipeline: Pipeline) -> FuzzCoverage:
 
 def _content(path: Path) -> bytes:
     with path.open("rb") as file:
-        data = file.read(LARGEST_INPUT + 1)
-    if len(data) > LARGEST_INPUT:
-        message = f"the input has more than {LARGEST_INPUT} bytes: fetch it from the bucket"
+        data = file.read(MAX_INPUT + 1)
+    if len(data) > MAX_INPUT:
+        message = f"the input has more than {MAX_INPUT} bytes: fetch it from the bucket"
         raise StoreUnavailable(message, outcome_unknown=False)
     return data
 

@@ -11,7 +11,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import Job
 
-MOST_ALIKE: Final = 10  # jobs of one entry that are drawn one by one
+MAX_ALIKE: Final = 10  # jobs of one entry that are drawn one by one
 
 _COLOURS: Final = {
     "completed": "#b7e1b0",
@@ -40,9 +40,9 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """`to` waits for `frm`; with `any_end` however that ends."""
+    """`to` waits for `source`; with `any_end` however that ends."""
 
-    frm: str = msgspec.field(name="from")
+    source: str = msgspec.field(name="from")
     to: str = ""
     any_end: bool = False
 
@@ -91,7 +91,7 @@ def _graph(
 
     def drawn(name: str) -> str:
         entry = entry_of(name)
-        return entry if alike.get(entry, 0) > MOST_ALIKE else name
+        return entry if alike.get(entry, 0) > MAX_ALIKE else name
 
     counts: dict[str, dict[str, int]] = {}
     sizes: dict[str, int] = {}
@@ -105,7 +105,7 @@ def _graph(
         for others, any_end in ((after, False), (any_after, True)):
             edges |= dict.fromkeys(Edge(drawn(other), box, any_end) for other in others)
     boxes = [Box(name, size, counts[name]) for name, size in sizes.items()]
-    outside = {edge.frm for edge in edges} - sizes.keys()
+    outside = {edge.source for edge in edges} - sizes.keys()
     return Graph(title, [*boxes, *map(Box, sorted(outside))], list(edges))
 
 
@@ -119,7 +119,7 @@ def as_dot(graph: Graph) -> str:
         lines.append(f"  {ids[box.name]} [label={_quoted(_label(box, chr(10)))}{fill}];")
     for edge in graph.edges:
         dashed = " [style=dashed]" if edge.any_end else ""
-        lines.append(f"  {ids[edge.frm]} -> {ids[edge.to]}{dashed};")
+        lines.append(f"  {ids[edge.source]} -> {ids[edge.to]}{dashed};")
     return "\n".join([*lines, "}"])
 
 
@@ -134,7 +134,7 @@ def as_mermaid(graph: Graph) -> str:
         if colour:
             styles.append(f"  style {ids[box.name]} fill:{colour}")
     lines += [
-        f"  {ids[edge.frm]} {'-.->' if edge.any_end else '-->'} {ids[edge.to]}"
+        f"  {ids[edge.source]} {'-.->' if edge.any_end else '-->'} {ids[edge.to]}"
         for edge in graph.edges
     ]
     return "\n".join([*lines, *styles])

@@ -10,8 +10,8 @@ from typing import Final
 
 from windlass.workflows.nodes import Node
 
-MOST: Final = 100_000  # jobs of one matrix or count
-MOST_EXCLUDED: Final = 250  # rows, each of which is held against every job
+MAX_JOBS: Final = 100_000  # jobs of one matrix or count
+MAX_EXCLUDED: Final = 250  # rows, each of which is held against every job
 INDEX: Final = "index"
 _OWN: Final = ("include", "exclude")
 
@@ -24,8 +24,10 @@ def combinations(matrix: Node | None, count: Node | None, field: str) -> list[Co
     if count is None or count.value is None:
         return chosen
     number = count.value
-    if number < 1 or number * len(chosen) > MOST:
-        expected = f"from 1 to {MOST}" if len(chosen) == 1 else f"{MOST} jobs with the matrix"
+    if number < 1 or number * len(chosen) > MAX_JOBS:
+        expected = (
+            f"from 1 to {MAX_JOBS}" if len(chosen) == 1 else f"{MAX_JOBS} jobs with the matrix"
+        )
         raise count.refuse(f"{field}.count", expected, number)
     indexes = [Node(n, count.place, str(n)) for n in range(number)]
     return [{**values, INDEX: index} for values in chosen for index in indexes]
@@ -47,12 +49,12 @@ def _of_matrix(matrix: Node, field: str) -> list[Combination]:
         _check_axis(name, node, field)
     size = math.prod(len(node.value) for node in axes.values()) if axes else 0
     included = _rows(matrix.get("include"), f"{field}.include")
-    if size + len(included) > MOST:
-        raise matrix.refuse(field, f"at most {MOST} jobs", f"{size + len(included)}")
+    if size + len(included) > MAX_JOBS:
+        raise matrix.refuse(field, f"at most {MAX_JOBS} jobs", f"{size + len(included)}")
     excluded = _rows(matrix.get("exclude"), f"{field}.exclude")
     names = list(axes) or (list(included[0].entries()) if included else [])
-    if len(excluded) > MOST_EXCLUDED:
-        raise matrix.refuse(f"{field}.exclude", f"at most {MOST_EXCLUDED}", len(excluded))
+    if len(excluded) > MAX_EXCLUDED:
+        raise matrix.refuse(f"{field}.exclude", f"at most {MAX_EXCLUDED}", len(excluded))
     for row in excluded:
         _check_row(row, names, field)
     for row in included:

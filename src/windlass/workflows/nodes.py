@@ -73,7 +73,7 @@ class Referring(str):
         return made
 
 
-MOST_SHOWN: Final = 20
+MAX_SHOWN: Final = 20
 
 
 class ManyMisdescribed(Misdescribed):
@@ -86,7 +86,7 @@ class ManyMisdescribed(Misdescribed):
 
     @property
     def message(self) -> str:
-        lines = [error.message for error in self.errors[:MOST_SHOWN]]
+        lines = [error.message for error in self.errors[:MAX_SHOWN]]
         more = len(self.errors) - len(lines)
         return "\n".join([*lines, f"and {more} more"] if more else lines)
 

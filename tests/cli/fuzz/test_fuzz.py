@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.cli.program import LONGEST_S, Program, run_here
+from tests.cli.program import MAX_S, Program, run_here
 from tests.fuzzing.support.fault_proxy import fault_proxy
 from tests.fuzzing.support.github_server import PROJECT, github_server
 from tests.fuzzing.support.repository import Repository
@@ -53,7 +53,7 @@ class Fuzz:
             env=self.program.environment | self.places | variables,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
-        said, _ = await asyncio.wait_for(process.communicate(), LONGEST_S)
+        said, _ = await asyncio.wait_for(process.communicate(), MAX_S)
         assert process.returncode is not None
         return process.returncode, said.decode()
 
@@ -259,7 +259,7 @@ def test_workflow_files_are_valid_and_keep_the_described_names(fuzz: Fuzz) -> No
     schema = "vendor.github-workflows"
     checked = subprocess.run(
         [program, "--builtin-schema", schema, *files],
-        capture_output=True, text=True, timeout=LONGEST_S, check=False,
+        capture_output=True, text=True, timeout=MAX_S, check=False,
     )  # fmt: skip
     assert checked.returncode == 0, checked.stdout
     read = [yaml.load(file.read_text(), Loader=yaml.BaseLoader) for file in files]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import MAX_S, Program
 
 WIDTH = 80
 LINES = 24
@@ -81,7 +81,7 @@ def on_terminal(up: Program, *words: str) -> list[str]:
         said = b""
         while piece := _read(ours):
             said += piece
-        assert process.wait(LONGEST_S) in (0, 1)
+        assert process.wait(MAX_S) in (0, 1)
     os.close(ours)
     text = MOVE.sub("\n", STYLE.sub("", said.decode())).replace("\r", "")
     rows = [row.rstrip() for row in text.splitlines()]

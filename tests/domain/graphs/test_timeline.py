@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.domain.graphs.timeline import MOST_BARS, Run, Window, lay_out
+from windlass.domain.graphs.timeline import MAX_BARS, Run, Window, lay_out
 
 runs = st.builds(
     lambda job, lane, start, length, state: Run(job, 1, f"w{lane}", start, start + length, state),
@@ -41,7 +41,7 @@ def test_nothing_runs_in_a_gap(given_runs: list[Run]) -> None:
 def test_many_short_runs_become_few_bars_and_are_told_apart_in_a_window() -> None:
     many = [Run(n, 1, f"w{n % 20}", 10 * n, 10 * n + 5, 8) for n in range(1, 20_000)]
     found = lay_out(many, Window())
-    assert sum(len(lane.bars) for lane in found.lanes) <= MOST_BARS
+    assert sum(len(lane.bars) for lane in found.lanes) <= MAX_BARS
     assert sum(bar.runs for lane in found.lanes for bar in lane.bars) == len(many)
     close = lay_out(many, Window(start=50_000, end=51_000))
     assert all(bar.runs == 1 for lane in close.lanes for bar in lane.bars)

@@ -11,7 +11,7 @@ from windlass.domain.graphs.graph import Graph, GraphBuilder
 from windlass.domain.graphs.groups import FEW
 from windlass.domain.graphs.layout import arrange
 from windlass.domain.graphs.names import stem_of
-from windlass.domain.graphs.view import MOST_BOXES, Box, Levels, View, add_up, count_states
+from windlass.domain.graphs.view import MAX_BOXES, Box, Levels, View, add_up, count_states
 
 EXAMPLES = settings(max_examples=8, deadline=None)
 
@@ -135,7 +135,7 @@ def test_opening_a_group_moves_only_what_is_below_it_or_behind_it(
 @given(graphs(1_500), st.integers(0, 12), st.integers(0, 99))
 def test_a_view_is_bounded_however_much_is_opened(graph: Graph, steps: int, choose: int) -> None:
     opened, view = _opened(graph, steps, choose)
-    assert len(view.boxes) <= MOST_BOXES
+    assert len(view.boxes) <= MAX_BOXES
     shown = {box.part.id for box in view.boxes if box.is_open}
     assert set(opened) - shown == set(view.left_closed)
 

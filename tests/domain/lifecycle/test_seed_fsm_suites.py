@@ -51,34 +51,34 @@ def designs_pairs() -> set[tuple[State | None, State]]:
     for line in DESIGN.strip().splitlines():
         came_from, _, allowed = line.partition("|")
         name = came_from.strip()
-        frm = None if name == "(new)" else State(name)
-        pairs |= {(frm, State(to.strip())) for to in allowed.split(",")}
+        source = None if name == "(new)" else State(name)
+        pairs |= {(source, State(to.strip())) for to in allowed.split(",")}
     return pairs
 
 
 ALLOWED = designs_pairs()
-EVERY_PAIR = [(frm, to) for frm in (None, *State) for to in State]
+EVERY_PAIR = [(source, to) for source in (None, *State) for to in State]
 
 
 class TestStateTransitionValidation:
     def test_there_are_fourteen_states_and_new(self) -> None:
         assert len(EVERY_PAIR) == 15 * 14
 
-    @pytest.mark.parametrize(("frm", "to"), EVERY_PAIR)
-    def test_every_pair(self, frm: State | None, to: State) -> None:
-        if (frm, to) in ALLOWED:
-            validate_transition(frm, to)
+    @pytest.mark.parametrize(("source", "to"), EVERY_PAIR)
+    def test_every_pair(self, source: State | None, to: State) -> None:
+        if (source, to) in ALLOWED:
+            validate_transition(source, to)
             return
         with pytest.raises(InvalidTransition) as caught:
-            validate_transition(frm, to)
+            validate_transition(source, to)
         message = str(caught.value)
-        assert f"from {frm or '(new)'} to {to}:" in message
+        assert f"from {source or '(new)'} to {to}:" in message
         may_become = message.rpartition("may become ")[2]
         named = set() if may_become == "nothing" else {State(s) for s in may_become.split(", ")}
-        assert named == {there for here, there in ALLOWED if here is frm}
+        assert named == {there for here, there in ALLOWED if here is source}
 
     def test_no_state_is_skipped_on_the_way_to_the_end(self) -> None:
-        for frm, to in [
+        for source, to in [
             (None, State.RUNNING),
             (State.QUEUED, State.RUNNING),
             (State.QUEUED, State.COMPLETED),
@@ -87,7 +87,7 @@ class TestStateTransitionValidation:
             (State.RUNNING, State.CANCELED),
         ]:
             with pytest.raises(InvalidTransition):
-                validate_transition(frm, to)
+                validate_transition(source, to)
 
     def test_legacy_states_are_mapped(self) -> None:
         assert parse_state("pending") == {State.QUEUED}
@@ -98,7 +98,7 @@ class TestStateTransitionValidation:
 class TestTerminalStateDetection:
     @pytest.mark.parametrize("state", State)
     def test_a_state_is_terminal_exactly_if_nothing_follows(self, state: State) -> None:
-        assert is_terminal(state) is not any(frm is state for frm, _ in ALLOWED)
+        assert is_terminal(state) is not any(source is state for source, _ in ALLOWED)
 
     def test_the_six_ends(self) -> None:
         ends = {"completed", "failed", "canceled", "aborted", "rejected", "skipped"}
@@ -123,7 +123,7 @@ class TestActiveStateDetection:
             assert not is_active(state)
 
     def test_a_lease_is_only_taken_from_the_queue(self) -> None:
-        entered = {(frm, to) for frm, to in ALLOWED if is_active(to) and frm not in ACTIVE}
+        entered = {(source, to) for source, to in ALLOWED if is_active(to) and source not in ACTIVE}
         assert entered == {(State.QUEUED, State.ASSIGNED)}
 
 

@@ -63,13 +63,13 @@ def test_a_state_survives_json_and_pickle() -> None:
 
 
 def test_the_codes_of_transitions_are_those_of_the_table() -> None:
-    decoded = {(STATE_BY_CODE[frm], STATE_BY_CODE[to]) for frm, to in TRANSITION_CODES}
-    assert decoded == {(frm, to) for frm, allowed in TRANSITIONS.items() for to in allowed}
+    decoded = {(STATE_BY_CODE[source], STATE_BY_CODE[to]) for source, to in TRANSITION_CODES}
+    assert decoded == {(source, to) for source, allowed in TRANSITIONS.items() for to in allowed}
     assert len(TRANSITION_CODES) == 37
 
 
 def test_no_state_may_become_itself() -> None:
-    assert not any(frm in allowed for frm, allowed in TRANSITIONS.items())
+    assert not any(source in allowed for source, allowed in TRANSITIONS.items())
 
 
 def test_every_state_can_be_reached_and_every_open_one_can_end() -> None:
@@ -85,7 +85,7 @@ def test_every_state_can_be_reached_and_every_open_one_can_end() -> None:
 
 
 def test_only_a_job_without_a_lease_is_assigned() -> None:
-    assert {frm for frm, allowed in TRANSITIONS.items() if State.ASSIGNED in allowed} == {
+    assert {source for source, allowed in TRANSITIONS.items() if State.ASSIGNED in allowed} == {
         State.QUEUED
     }
     assert not ACTIVE & TERMINAL
@@ -98,7 +98,7 @@ def test_an_invalid_transition_names_both_states_and_the_way_out() -> None:
         "invalid transition from blocked to running: "
         "blocked may become queued, canceled, aborted, skipped"
     )
-    assert (caught.value.frm, caught.value.to) == (State.BLOCKED, State.RUNNING)
+    assert (caught.value.source, caught.value.to) == (State.BLOCKED, State.RUNNING)
 
 
 def test_an_invalid_first_state_and_a_terminal_one_say_so() -> None:

@@ -22,7 +22,7 @@ from windlass.domain.matching.probation import (
     write_conduct,
 )
 
-LEAST = 5
+MIN_FAILURES = 5
 WINDOW = 600_000
 
 trials = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(
@@ -35,9 +35,9 @@ kinds = st.dictionaries(st.integers(1, 4), trials)
 def test_what_a_worker_does_as_often_as_its_peers_is_never_held_against_it(
     own: dict[int, Trials], peers: dict[int, Trials], workers: int
 ) -> None:
-    found = blame(own, peers, workers, LEAST)
+    found = blame(own, peers, workers, MIN_FAILURES)
     if found is not None:
-        assert found.failed >= LEAST
+        assert found.failed >= MIN_FAILURES
         assert found.failed >= 2 * found.usual * found.ended
 
 
@@ -46,8 +46,8 @@ def test_kinds_that_fail_everywhere_or_run_nowhere_else_are_no_evidence(
     own: dict[int, Trials], peers: dict[int, Trials]
 ) -> None:
     all_fail = {kind: Trials(one.ended, one.ended) for kind, one in peers.items()}
-    assert blame(own, all_fail, 5, LEAST) is None
-    assert blame(own, {}, 5, LEAST) is None
+    assert blame(own, all_fail, 5, MIN_FAILURES) is None
+    assert blame(own, {}, 5, MIN_FAILURES) is None
 
 
 @given(st.integers(5, 40), st.integers(0, 20), st.integers(1, 60))
@@ -55,22 +55,22 @@ def test_more_completions_never_make_a_worker_more_suspect(
     failed: int, more: int, peers: int
 ) -> None:
     others = {1: Trials(peers, 0)}
-    with_more = blame({1: Trials(failed + more, failed)}, others, 5, LEAST)
-    without = blame({1: Trials(failed, failed)}, others, 5, LEAST)
+    with_more = blame({1: Trials(failed + more, failed)}, others, 5, MIN_FAILURES)
+    without = blame({1: Trials(failed, failed)}, others, 5, MIN_FAILURES)
     assert with_more is None or without is not None
 
 
 def test_few_jobs_are_enough_and_fewer_are_not() -> None:
     peers = {1: Trials(30, 0)}
-    assert blame({1: Trials(5, 5)}, peers, 5, LEAST) is not None
-    assert blame({1: Trials(4, 4)}, peers, 5, LEAST) is None
-    assert blame({1: Trials(5, 5)}, {1: Trials(8, 0)}, 5, LEAST) is None
+    assert blame({1: Trials(5, 5)}, peers, 5, MIN_FAILURES) is not None
+    assert blame({1: Trials(4, 4)}, peers, 5, MIN_FAILURES) is None
+    assert blame({1: Trials(5, 5)}, {1: Trials(8, 0)}, 5, MIN_FAILURES) is None
 
 
 def test_many_failures_are_judged_as_well() -> None:
     peers = {1: Trials(4_000, 400)}
-    assert blame({1: Trials(500, 400)}, peers, 5, LEAST) is not None
-    assert blame({1: Trials(500, 60)}, peers, 5, LEAST) is None
+    assert blame({1: Trials(500, 400)}, peers, 5, MIN_FAILURES) is not None
+    assert blame({1: Trials(500, 60)}, peers, 5, MIN_FAILURES) is None
 
 
 def test_chance_alone_hardly_ever_makes_a_worker_suspect() -> None:
@@ -82,7 +82,7 @@ def test_chance_alone_hardly_ever_makes_a_worker_suspect() -> None:
             for n, own in enumerate(fleet):
                 rest = fleet[:n] + fleet[n + 1 :]
                 peers = Trials(180, sum(one.failed for one in rest))
-                suspected += blame({1: own}, {1: peers}, 4, LEAST) is not None
+                suspected += blame({1: own}, {1: peers}, 4, MIN_FAILURES) is not None
     assert suspected <= 1
 
 

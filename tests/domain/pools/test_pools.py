@@ -16,7 +16,7 @@ from windlass.domain.pools.pools import (
 )
 from windlass.domain.values.errors import InvalidInput
 
-LEAST = {"name": "p"}
+MINIMAL = {"name": "p"}
 
 
 @pytest.mark.parametrize(
@@ -26,28 +26,28 @@ LEAST = {"name": "p"}
         ({"name": ""}, "name", "lower-case letters"),
         ({"name": "a" * 41}, "name", "1 to 40"),
         ({}, "name", "such as build-arm64"),
-        ({**LEAST, "provider": "azure"}, "provider", "one of local, command, ec2"),
-        ({**LEAST, "min_workers": 3, "max_workers": 2}, "min_workers", r"max_workers \(2\)"),
-        ({**LEAST, "target_latency_seconds": 0}, "target_latency_seconds", "more than 0"),
-        ({**LEAST, "target_latency_seconds": "soon"}, "target_latency_seconds", "a duration"),
-        ({**LEAST, "start_timeout_seconds": 0}, "start_timeout_seconds", "more than 0"),
-        ({**LEAST, "expected_seconds": 0}, "expected_seconds", "more than 0"),
-        ({**LEAST, "max_workers": -1}, "max_workers", "from 0 to"),
-        ({**LEAST, "max_workers": 2.5}, "max_workers", "a whole number"),
-        ({**LEAST, "slots": 0}, "slots", "from 1 to"),
-        ({**LEAST, "enabled": "yes"}, "enabled", "true or false"),
-        ({**LEAST, "tags": "gpu"}, "tags", "a list of names"),
-        ({**LEAST, "options": ["a"]}, "options", "names with values"),
-        ({**LEAST, "resources": {"cpus": -1}}, "resources.cpus", "0 or more"),
-        ({**LEAST, "hourly_price": -1}, "hourly_price", "an amount"),
-        ({**LEAST, "hourly_price": "cheap"}, "hourly_price", "an amount"),
-        ({**LEAST, "hourly_price": float("nan")}, "hourly_price", "an amount"),
-        ({**LEAST, "spot": True}, "spot", "local has no spot machines"),
-        ({**LEAST, "server": "host:1"}, "server", "an address"),
-        ({**LEAST, "provider": 3}, "provider", "text"),
-        ({**LEAST, "wrokers": 3}, "wrokers", "a field of pools, one of name, provider"),
-        ({**LEAST, "max_worker": 3}, "max_worker", "; did you mean max_workers?"),
-        ({**LEAST, "metadata": {"x": "y" * 300_000}}, "options", "at most"),
+        ({**MINIMAL, "provider": "azure"}, "provider", "one of local, command, ec2"),
+        ({**MINIMAL, "min_workers": 3, "max_workers": 2}, "min_workers", r"max_workers \(2\)"),
+        ({**MINIMAL, "target_latency_seconds": 0}, "target_latency_seconds", "more than 0"),
+        ({**MINIMAL, "target_latency_seconds": "soon"}, "target_latency_seconds", "a duration"),
+        ({**MINIMAL, "start_timeout_seconds": 0}, "start_timeout_seconds", "more than 0"),
+        ({**MINIMAL, "expected_seconds": 0}, "expected_seconds", "more than 0"),
+        ({**MINIMAL, "max_workers": -1}, "max_workers", "from 0 to"),
+        ({**MINIMAL, "max_workers": 2.5}, "max_workers", "a whole number"),
+        ({**MINIMAL, "slots": 0}, "slots", "from 1 to"),
+        ({**MINIMAL, "enabled": "yes"}, "enabled", "true or false"),
+        ({**MINIMAL, "tags": "gpu"}, "tags", "a list of names"),
+        ({**MINIMAL, "options": ["a"]}, "options", "names with values"),
+        ({**MINIMAL, "resources": {"cpus": -1}}, "resources.cpus", "0 or more"),
+        ({**MINIMAL, "hourly_price": -1}, "hourly_price", "an amount"),
+        ({**MINIMAL, "hourly_price": "cheap"}, "hourly_price", "an amount"),
+        ({**MINIMAL, "hourly_price": float("nan")}, "hourly_price", "an amount"),
+        ({**MINIMAL, "spot": True}, "spot", "local has no spot machines"),
+        ({**MINIMAL, "server": "host:1"}, "server", "an address"),
+        ({**MINIMAL, "provider": 3}, "provider", "text"),
+        ({**MINIMAL, "wrokers": 3}, "wrokers", "a field of pools, one of name, provider"),
+        ({**MINIMAL, "max_worker": 3}, "max_worker", "; did you mean max_workers?"),
+        ({**MINIMAL, "metadata": {"x": "y" * 300_000}}, "options", "at most"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(

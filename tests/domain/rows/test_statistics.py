@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.rows.statistics import (
     HALF_LIFE_MS,
-    MOST_WEIGHT,
+    MAX_WEIGHT,
     Histogram,
     Measure,
     WorkKind,
@@ -90,7 +90,7 @@ def test_a_long_past_weighs_no_more_than_some_new_values() -> None:
     for _ in range(5):
         known = merge(fade(known, 0), gather([1_000] * 200))
     assert known.quantile(0.5) < 1_100, "after 1,000 runs it is known that they are short now"
-    assert known.weight <= MOST_WEIGHT + 200
+    assert known.weight <= MAX_WEIGHT + 200
 
 
 def test_what_has_faded_is_forgotten_with_its_bounds() -> None:

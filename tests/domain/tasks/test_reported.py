@@ -7,7 +7,7 @@ import pytest
 from windlass.domain.tasks.reported import (
     ALL_LIMIT,
     DOC_LIMIT,
-    MOST_TASKS,
+    MAX_TASKS,
     ReportedTask,
     pack,
     unpack,
@@ -30,7 +30,7 @@ def test_a_worker_tells_no_more_than_fits() -> None:
     large = {"properties": {"a": {"title": "x" * 3_000}}}
     many = [ReportedTask(name=f"t{n}", path="a:b", schema=large) for n in range(1_000)]
     assert 10 < len(pack(many)) <= ALL_LIMIT // 3_000
-    assert len(pack(ReportedTask(name=f"t{n}", path="a:b") for n in range(1_000))) == MOST_TASKS
+    assert len(pack(ReportedTask(name=f"t{n}", path="a:b") for n in range(1_000))) == MAX_TASKS
     (huge,) = pack([ReportedTask(name="t", path="a:b", schema={"title": "x" * 9_000})])
     assert huge == {"name": "t", "path": "a:b"}
 
@@ -64,4 +64,4 @@ def test_text_loses_control_characters_and_its_end() -> None:
 
 
 def test_only_the_first_tasks_of_a_worker_count() -> None:
-    assert len(unpack([told(name=f"t{n}") for n in range(10_000)])) == MOST_TASKS
+    assert len(unpack([told(name=f"t{n}") for n in range(10_000)])) == MAX_TASKS

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.domain.values.suggest import MOST_KNOWN, did_you_mean
+from windlass.domain.values.suggest import MAX_KNOWN, did_you_mean
 
 STATES = ("queued", "running", "completed", "failed")
 
@@ -31,6 +31,6 @@ def test_a_higher_cutoff_wants_a_closer_word() -> None:
 
 
 def test_nothing_is_suggested_from_too_many_words() -> None:
-    many = [f"job-{number}" for number in range(MOST_KNOWN + 1)]
+    many = [f"job-{number}" for number in range(MAX_KNOWN + 1)]
     assert did_you_mean("job-1", many) == ""
     assert did_you_mean("job-1", many[1:]) != ""

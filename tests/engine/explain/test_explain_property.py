@@ -17,7 +17,7 @@ from windlass.engine.fleet.queues import QueueLimits
 
 GIB = 1024**3
 REPO = Concurrency("repo")
-MOST_STEPS = 12
+MAX_STEPS = 12
 
 CLAUSES = (
     "memory>=4GiB", "memory>=16GiB", "cpus>2", "cpus<8", "zone==eu", "zone!=us", "zone in eu,us",
@@ -163,7 +163,7 @@ async def play(rig: Rig, scene: dict[str, Any]) -> None:
 
 async def reach(world: Scene, job: int) -> None:
     """Do what is said until the job is given out, which takes few steps."""
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         found = await world.rig.engine.explain.job(job)
         if found.state == "running":
             return
@@ -171,7 +171,7 @@ async def reach(world: Scene, job: int) -> None:
             for step in found.smallest_change.steps:
                 await world.follow(step)
         await let_run(world, job, found)
-    raise AssertionError(f"after {MOST_STEPS} rounds: {await world.rig.engine.explain.job(job)}")
+    raise AssertionError(f"after {MAX_STEPS} rounds: {await world.rig.engine.explain.job(job)}")
 
 
 async def let_run(world: Scene, job: int, found: Explanation) -> None:

@@ -285,4 +285,4 @@ def test_colours_are_looked_for_in_a_bounded_part_and_are_few() -> None:
 
     asyncio.run(scenario())
     many = b"".join(b"\x1b[%dm" % (30 + n % 8) for n in range(1_000))
-    assert log_colours.in_force(many) == many[-5 * log_colours.MOST_SEQUENCES :]
+    assert log_colours.in_force(many) == many[-5 * log_colours.MAX_SEQUENCES :]

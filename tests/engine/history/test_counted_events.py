@@ -7,7 +7,7 @@ from windlass.engine.engine import Engine
 from windlass.ports.store import Store
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
-from windlass.server.metrics.catalogue import MOST_QUEUES, MOST_TASKS
+from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS
 from windlass.server.metrics.counted_events import CountedEvents
 
 PYTHON = {"task": "python", "args": {"function": "shop.mail:send"}}
@@ -96,7 +96,7 @@ async def test_a_flood_of_queues_and_tasks_makes_a_bounded_number_of_series(
 ) -> None:
     rig = memory_rig
     server = await counting(rig)
-    count = MOST_TASKS + 50
+    count = MAX_TASKS + 50
     await rig.submit_all(*({"queue": f"q{n}", "kind": f"k{n}"} for n in range(count)))
     await rig.submit_all(*({"queue": "q0", "kind": f"more{n}"} for n in range(count)))
     agent = await rig.agent(slots=2 * count)
@@ -104,9 +104,9 @@ async def test_a_flood_of_queues_and_tasks_makes_a_bounded_number_of_series(
         await agent.finish(assignment)
     page = await server.page()
     for name, most in (
-        ("windlass_jobs_submitted_total", MOST_QUEUES + 1),
-        ("windlass_jobs_completed_total", MOST_TASKS + MOST_QUEUES + 1),
-        ("windlass_job_wait_seconds_count", MOST_QUEUES + 1),
+        ("windlass_jobs_submitted_total", MAX_QUEUES + 1),
+        ("windlass_jobs_completed_total", MAX_TASKS + MAX_QUEUES + 1),
+        ("windlass_job_wait_seconds_count", MAX_QUEUES + 1),
     ):
         values = [value for series, value in page.items() if series.startswith(name + "{")]
         assert sum(values) == 2 * count, name

@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_levels import Level
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history import read_events
-from windlass.engine.history.event_lines import MOST_LINES, EventLines, Line, WorkerNames
+from windlass.engine.history.event_lines import MAX_LINES, EventLines, Line, WorkerNames
 from windlass.engine.history.read_events import (
     CHUNK,
     EventFilter,
@@ -122,12 +122,12 @@ async def test_a_burst_is_summed_up_but_warnings_are_not(memory_rig: Rig) -> Non
     rig = memory_rig
     said: list[Line] = []
     feed = await log_of(rig, said, Level.INFO)
-    await rig.submit_all(*[{"args": n} for n in range(MOST_LINES + 50)])
+    await rig.submit_all(*[{"args": n} for n in range(MAX_LINES + 50)])
     agent = await rig.agent()
     await agent.fail(await agent.take_one(), FailureClass.NETWORK, "broken pipe")
     await feed.run_once(rig.now)
     shown = [line for line in said if line.level == Level.INFO]
-    assert len(shown) == MOST_LINES + 1
+    assert len(shown) == MAX_LINES + 1
     assert shown[-1].text.startswith("[FSM] 53 more events: 50 × NEW → QUEUED, ")
     assert any("broken pipe" in line.text for line in said if line.level == Level.WARNING)
     await rig.submit()
@@ -177,7 +177,7 @@ async def test_the_log_is_found_by_time_and_from_its_end(
     assert await number_before_last(rig.store, of_job, 1, 0) == 0
     assert await number_before_last(rig.store, of_job, 0, 0) == first.seq
     assert await number_before_last(rig.store, of_job, 1, newest) == newest
-    monkeypatch.setattr(read_events, "MOST_SEARCHED", CHUNK // 2)
+    monkeypatch.setattr(read_events, "MAX_SEARCHED", CHUNK // 2)
     assert await number_before_last(rig.store, of_job, 1, 0) == newest - CHUNK // 2
 
 

@@ -151,7 +151,7 @@ async def test_what_costs_too_much_or_is_gone_is_refused(
     for _ in range(5):
         await rig.submit()
         await rig.advance(1)
-    monkeypatch.setattr(past, "MOST_EVENTS", 3)
+    monkeypatch.setattr(past, "MAX_EVENTS", 3)
     with pytest.raises(InvalidInput, match="at most 3 events"):
         await Overviews(rig.engine).show(ADMIN, None, None, None, format_moment(rig.now))
     with pytest.raises(InvalidInput, match="newest"):

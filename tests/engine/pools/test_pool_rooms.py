@@ -130,7 +130,7 @@ async def test_a_plan_says_that_a_pool_is_not_enabled(rig: Rig) -> None:
 
 async def test_very_many_jobs_are_all_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """In spans, beyond what one transaction counts; where counting ends, the plan says so."""
-    for name, bound in (("MOST_COUNTED", 20), ("MOST_SURVEYED", 100)):
+    for name, bound in (("MAX_COUNTED", 20), ("MAX_SURVEYED", 100)):
         monkeypatch.setattr(pool_fleet, name, bound)
         monkeypatch.setattr(pools, name, bound)
     sky = Sky(rig)

@@ -29,7 +29,7 @@ from windlass.ports.store.records.snapshot import Snapshot
 
 T = TypeVar("T")
 
-LONGEST_TEST_S = 60
+MAX_TEST_S = 60
 SECOND = 1_000
 MINUTE = 60_000
 HOUR = 3_600_000
@@ -84,7 +84,7 @@ class Rig:
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run to the end; what hangs fails."""
-        return self._runner.run(asyncio.wait_for(coroutine, LONGEST_TEST_S))
+        return self._runner.run(asyncio.wait_for(coroutine, MAX_TEST_S))
 
     async def _start(
         self, config: Config, chance: Chance = NO_CHANCE, fast_path: bool = True
@@ -204,7 +204,9 @@ class Rig:
     async def moves(self, job: int) -> list[tuple[str | None, str | None]]:
         """Every transition of a job, oldest first."""
         return [
-            (_name(e.frm), _name(e.to)) for e in await self.events(job) if e.kind == EventKind.JOB
+            (_name(e.source), _name(e.to))
+            for e in await self.events(job)
+            if e.kind == EventKind.JOB
         ]
 
     async def events(self, job: int | None = None) -> list[Event]:

@@ -176,7 +176,7 @@ def test_the_fast_path_and_the_normal_path_do_the_same(
     rigs: Rigs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = count_hot(monkeypatch)
-    monkeypatch.setattr(hot, "MOST_SKIPPED", 0)
+    monkeypatch.setattr(hot, "MAX_SKIPPED", 0)
     for seed in range(6):
         with rigs.open("postgres") as rig:
             one = rig.run(History(rig, seed).run())
@@ -192,7 +192,7 @@ def test_the_fast_path_and_the_normal_path_do_the_same(
 @pytest.mark.slow  # on PostgreSQL
 def test_the_same_holds_for_jobs_with_gates(rigs: Rigs, monkeypatch: pytest.MonkeyPatch) -> None:
     found = count_hot(monkeypatch)
-    monkeypatch.setattr(hot, "MOST_SKIPPED", 0)
+    monkeypatch.setattr(hot, "MAX_SKIPPED", 0)
     for seed in range(6):
         with rigs.open("postgres") as rig:
             one = rig.run(History(rig, seed, gated=True).run())

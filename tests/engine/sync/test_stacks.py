@@ -74,7 +74,7 @@ async def test_only_the_holder_answers_and_only_what_it_was_asked(memory_rig: Ri
         await stacks.answer(holder._replace(attempt=2), told(wanted.request, "of another"))
     await stacks.answer(holder, told(wanted.request + 1, "not asked for"))
     with pytest.raises(InvalidInput, match="bytes"):
-        await stacks.answer(holder, told(wanted.request, "x" * asking.LARGEST))
+        await stacks.answer(holder, told(wanted.request, "x" * asking.MAX_BYTES))
     await stacks.answer(holder, told(wanted.request))
     assert (await asker).threads[0].frames[0].code == "x"
 

@@ -43,7 +43,7 @@ def test_a_healthy_history_has_no_violation() -> None:
 
 def job_is_gone(history: History) -> list[Event]:
     return append(history, history.events[-1]._replace(
-        kind=EventKind.JOB, job=9_999, frm=0, to=code("queued"), attempt=0, data=None
+        kind=EventKind.JOB, job=9_999, source=0, to=code("queued"), attempt=0, data=None
     ))  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def attempts_overlap(history: History) -> list[Event]:
 
 def leaves_a_terminal_state(history: History) -> list[Event]:
     done = find(history, history.jobs.plain, "completed")
-    return append(history, done._replace(frm=code("completed"), to=code("queued")))
+    return append(history, done._replace(source=code("completed"), to=code("queued")))
 
 
 def skips_a_state(history: History) -> list[Event]:
@@ -151,7 +151,7 @@ def test_attempts_beyond_the_limit_are_found() -> None:
     """S9: under a stricter policy the same history has one attempt too many."""
     history = healthy()
     given = find(history, history.jobs.failed, "assigned")
-    queued = given._replace(frm=code("retrying"), to=code("queued"), worker=0, incarnation=0)
+    queued = given._replace(source=code("retrying"), to=code("queued"), worker=0, incarnation=0)
     events = append(history, queued, given._replace(attempt=2))
     strict = Config(retry=RetryPolicy(max_retries=0))
     assert "S9" in {v.invariant for v in judge(events, history.snapshot, strict)}

@@ -176,7 +176,7 @@ class Run:
         assert row.counts == await store.read(lambda tx: tx.workflows.recount(self.workflow))
         joins: dict[int, int] = {}
         for event in await self.rig.events():
-            if event.kind == EventKind.JOB and (event.frm, event.to) == (BLOCKED, QUEUED):
+            if event.kind == EventKind.JOB and (event.source, event.to) == (BLOCKED, QUEUED):
                 joins[event.job] = joins.get(event.job, 0) + 1
         retried = "retry_one" in self.story.commands.values()
         retried |= "retry" in self.story.commands.values()

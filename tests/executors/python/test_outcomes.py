@@ -9,7 +9,7 @@ from tests.executors.conftest import OnPython, PythonBench
 from windlass import Abort, Retry
 from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.functions import MOST_NAMES, describe, names_of
+from windlass.executors.python.functions import MAX_NAMES, describe, names_of
 
 
 def test_an_exception_goes_by_the_names_of_all_its_classes() -> None:
@@ -20,9 +20,9 @@ def test_an_exception_goes_by_the_names_of_all_its_classes() -> None:
     assert {"json.decoder.JSONDecodeError", "json.JSONDecodeError", "ValueError"} <= set(names)
     assert names[-2:] == ("Exception", "BaseException")
     deep = type("E0", (Exception,), {})
-    for level in range(2 * MOST_NAMES):
+    for level in range(2 * MAX_NAMES):
         deep = type(f"E{level}", (deep,), {})
-    assert len(names_of(deep())) == MOST_NAMES
+    assert len(names_of(deep())) == MAX_NAMES
 
 
 def test_our_own_exceptions_go_by_the_names_that_programs_import() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.fuzzing.support.rig import Rig
 from windlass.fuzzing.buckets.directory import DirectoryBucket
 
-LONGEST_S = 120
+MAX_S = 120
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:
@@ -19,7 +19,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
 
 def said(process: subprocess.Popen[str]) -> str:
     try:
-        return process.communicate(timeout=LONGEST_S)[0]
+        return process.communicate(timeout=MAX_S)[0]
     finally:
         process.kill()
 

@@ -13,7 +13,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.config.combinations import combination_names, combinations_of
 from windlass.fuzzing.config.fleet_schedules import builds_ms
 from windlass.fuzzing.config.github_workflows import workflows_of
-from windlass.fuzzing.config.matrix_settings import MOST
+from windlass.fuzzing.config.matrix_settings import MAX_COMBINATIONS
 from windlass.fuzzing.config.solver_file import Solver, parse_solver
 from windlass.fuzzing.engines.engine import check_engines
 
@@ -135,7 +135,10 @@ def test_the_matrix_survives_the_way_to_a_worker() -> None:
             {"targets": ["a-b", "a"], "sanitizers": ["c", "b-c"]},
             "two combinations have the name a-b-c",
         ),
-        ({"targets": [f"t{n}" for n in range(MOST + 1)]}, f"at most {MOST} combinations"),
+        (
+            {"targets": [f"t{n}" for n in range(MAX_COMBINATIONS + 1)]},
+            f"at most {MAX_COMBINATIONS} combinations",
+        ),
         ({"targets": ["t" * 40], "sanitizers": ["s" * 40]}, "is longer than 64 characters"),
         ({"targets": [{"name": "a", "input_timeout": "0s"}]}, "matrix.input_timeout"),
         ({"targets": [{"name": "a", "memory": "lots"}]}, "matrix.memory"),

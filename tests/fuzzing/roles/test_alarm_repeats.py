@@ -18,7 +18,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.fuzzing.alarms.outbox import (
     FIRST_PAUSE_MS,
     KEPT_MS,
-    LONGEST_PAUSE_MS,
+    MAX_PAUSE_MS,
     outbox_file,
     pause_ms,
     repeat_alarms,
@@ -77,7 +77,7 @@ def test_what_did_not_arrive_is_sent_again_once_and_after_a_pause(tmp_path: Path
             assert told["commit"] == scene.commit
             assert await scene.lost() == []
             for _ in range(3):
-                await scene.later(LONGEST_PAUSE_MS)
+                await scene.later(MAX_PAUSE_MS)
             assert (len(scene.receiver.requests), len(scene.mails.mails)) == (2, 1)
 
     run(scenario())
@@ -105,7 +105,7 @@ def test_after_some_tries_it_is_given_up_and_status_says_so(tmp_path: Path) -> N
             (lost,) = await scene.lost()
             assert (lost.tries, lost.next_at) == (3, None)
             scene.receiver.refuse = 0
-            await scene.later(LONGEST_PAUSE_MS)
+            await scene.later(MAX_PAUSE_MS)
             assert (len(scene.receiver.requests), scene.receiver.deliveries) == (3, {})
             return scene.world
 

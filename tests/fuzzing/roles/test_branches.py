@@ -15,7 +15,7 @@ from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.sources.branches import MOST
+from windlass.fuzzing.sources.branches import MAX_BRANCHES
 from windlass.fuzzing.state.documents import BranchProgress, Entry, State
 from windlass.fuzzing.trackers.issue_text import note_of
 
@@ -113,7 +113,7 @@ def test_status_names_the_branches_that_are_left_out_or_gone(world: World) -> No
 
 def test_the_manager_says_which_branches_are_left_out_and_which_are_gone(world: World) -> None:
     commit = world.commit("good")
-    for number in range(MOST):
+    for number in range(MAX_BRANCHES):
         world.git("branch", f"release/{number:02}", commit)
     fuzz = Commands(world)
     said = fuzz.run("manager", "scripted")[1]

@@ -68,9 +68,9 @@ def test_a_damaged_archive_counts_as_empty(tmp_path: Path) -> None:
 
 
 def test_the_smallest_inputs_stay_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "MOST_INPUTS", 2)
+    monkeypatch.setattr(corpus, "MAX_INPUTS", 2)
     assert set(bounded({"a": b"333", "b": b"1", "c": b"22"})) == {"b", "c"}
-    monkeypatch.setattr(corpus, "MOST_BYTES", 2)
+    monkeypatch.setattr(corpus, "MAX_BYTES", 2)
     assert set(bounded({"a": b"333", "b": b"1", "c": b"22"})) == {"b"}
 
 

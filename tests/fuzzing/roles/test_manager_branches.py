@@ -15,7 +15,7 @@ from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, state_key
 from windlass.fuzzing.config.solver_file import CommitSettings
 from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
 from windlass.fuzzing.roles.manager import Manager, ManagerReport
-from windlass.fuzzing.sources.branches import MOST
+from windlass.fuzzing.sources.branches import MAX_BRANCHES
 from windlass.fuzzing.sources.git_commits import GitCommitSource
 from windlass.fuzzing.sources.github_api import GitHub
 from windlass.fuzzing.sources.github_commits import GitHubCommitSource
@@ -205,13 +205,13 @@ def test_a_forced_push_starts_anew_on_that_branch_alone(watching: Watching) -> N
 
 def test_the_newest_branches_are_watched_and_the_others_are_named(watching: Watching) -> None:
     watching.repository.commit("a.cpp", at_s=START_S - 10)  # main is the oldest, and watched
-    for number in range(MOST + 1):
+    for number in range(MAX_BRANCHES + 1):
         watching.repository.branch(f"release/{number}", "main")
         watching.repository.commit(f"{number}.cpp", at_s=START_S + number)
     report = watching.manage()
     assert report.left_out == ("release/0", "release/1")
     watched = watching.state().watched
-    assert (len(watched), watched[0]) == (MOST, "main")
+    assert (len(watched), watched[0]) == (MAX_BRANCHES, "main")
     watching.repository.switch("release/0")
     watching.repository.commit("new.cpp", at_s=START_S + 1_000)
     assert watching.manage().left_out == ("release/1", "release/2")

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tests.cli.program import LONGEST_S
+from tests.cli.program import MAX_S
 from tests.support.s3 import S3Server
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
@@ -46,7 +46,7 @@ class Runner:
         """Runs a command as a person at the top of the repository."""
         done = subprocess.run(
             ["windlass", "fuzz", *words], cwd=self.repository, env=self._machine | self.secrets,
-            capture_output=True, text=True, timeout=LONGEST_S, check=False,
+            capture_output=True, text=True, timeout=MAX_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -102,7 +102,7 @@ class Runner:
         assert "${{" not in step["run"]
         given = {n: filled(v, values) for n, v in (env | step.get("env", {})).items()}
         done = subprocess.run(
-            ["bash", "-e", script], cwd=workspace, timeout=LONGEST_S, check=False,
+            ["bash", "-e", script], cwd=workspace, timeout=MAX_S, check=False,
             env=self._machine | given | {"GITHUB_OUTPUT": str(output)},
         )  # fmt: skip
         outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())

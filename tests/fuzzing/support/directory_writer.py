@@ -1,4 +1,4 @@
-"""A process that queues commits in a directory: PATH NAME COUNT [LARGEST_FILE].
+"""A process that queues commits in a directory: PATH NAME COUNT [MAX_FILE].
 
 It prints how many it queued, or the code of the error that stopped it.
 """

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-LARGEST = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 
 
 @asynccontextmanager
@@ -13,7 +13,7 @@ async def serving(
     handle: Callable[[web.Request], Awaitable[web.StreamResponse]],
 ) -> AsyncIterator[str]:
     """Sends every request to `handle`, and yields the address."""
-    app = web.Application(client_max_size=LARGEST)
+    app = web.Application(client_max_size=MAX_BYTES)
     app.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

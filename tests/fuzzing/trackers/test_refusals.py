@@ -25,7 +25,7 @@ from tests.fuzzing.trackers.test_trackers import filer, settings, stored, sync_a
 from tests.support.running import run
 from windlass.domain.values.errors import Unreachable
 from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.trackers.issue_text import LONGEST_BODY, summary_of, text_of
+from windlass.fuzzing.trackers.issue_text import MAX_BODY, summary_of, text_of
 from windlass.fuzzing.trackers.options import IssueOptions
 
 SERVERS = (GitHubIssues, GitLabIssues, Receiver)
@@ -137,7 +137,7 @@ def test_an_issue_is_never_longer_than_a_tracker_takes() -> None:
     options = IssueOptions(project="a/b")
     finding = a_finding(title="t" * 400, output="\u202e" * 8_000, size=24_000)
     issue = text_of(finding, "s" * 60, "where", options, b"\x00" * 24_000)
-    assert len(issue.body) <= LONGEST_BODY
+    assert len(issue.body) <= MAX_BODY
     assert issue.body.endswith(f"\n{issue.mark}\n")
     assert len(issue.title) <= 250
     many = [
@@ -147,7 +147,7 @@ def test_an_issue_is_never_longer_than_a_tracker_takes() -> None:
         for n in range(100)
     ]  # fmt: skip
     listed = summary_of(many, "toy", "today", options)
-    assert len(listed.body) <= LONGEST_BODY
+    assert len(listed.body) <= MAX_BODY
     shown = listed.body.count("\n- 0")
     assert f"\n- and {100 - shown} more\n" in listed.body
 

@@ -28,7 +28,7 @@ PROBES: Final = 15
 # A flood may slow others down so much: it shares two processors with the server and this test.
 RATIO: Final = 25
 FLOOR_S: Final = 0.4  # where the quiet server is so fast that a ratio says nothing
-MOST_GROWTH: Final = by_form(120, 700) * 2**20
+MAX_GROWTH: Final = by_form(120, 700) * 2**20
 
 Attack = Callable[["Target"], AbstractAsyncContextManager[None]]
 
@@ -110,14 +110,14 @@ async def _withstands(target: Target, attack: Attack) -> None:
         flooded = await target.latency()
         grown = target.memory() - before
     assert flooded <= max(RATIO * quiet, FLOOR_S), f"{flooded:.3f} s, quiet {quiet:.3f} s"
-    assert grown <= MOST_GROWTH, f"{grown / 2**20:.0f} MiB"
+    assert grown <= MAX_GROWTH, f"{grown / 2**20:.0f} MiB"
 
     async def recovered() -> bool:
         return await target.connections() <= 2
 
     await until("the connections of the attack are gone", recovered, 20)
     assert await target.latency() <= max(RATIO * quiet, FLOOR_S)
-    assert target.memory() - before <= MOST_GROWTH
+    assert target.memory() - before <= MAX_GROWTH
 
 
 async def _open(target: Target, count: int) -> list[Wire]:

@@ -175,7 +175,7 @@ def test_a_disk_that_hangs_ends_in_an_error_blocks_nobody_and_is_read_once_for_a
         answers.set()
 
     monkeypatch.setattr(fuzzing, "open_pipeline", hang)
-    monkeypatch.setattr(fuzzing, "LONGEST_S", 0.01)
+    monkeypatch.setattr(fuzzing, "MAX_S", 0.01)
     run(scenario())
 
 
@@ -188,7 +188,7 @@ def test_an_input_over_the_limit_is_refused(
         with pytest.raises(StoreUnavailable, match="more than 10 bytes"):
             await reader.input("toy", KEY)
 
-    monkeypatch.setattr(fuzzing, "LARGEST_INPUT", 10)
+    monkeypatch.setattr(fuzzing, "MAX_INPUT", 10)
     run(scenario())
 
 

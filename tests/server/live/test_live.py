@@ -14,7 +14,7 @@ from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.roles import Identity, Role
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.live.hub import MOST_LISTED, QUIET_MS, Listener, LiveHub
+from windlass.server.live.hub import MAX_LISTED, QUIET_MS, Listener, LiveHub
 from windlass.server.live.topics import Changed, parse_topics
 
 PATH = "/api/v1/live"
@@ -199,11 +199,11 @@ def test_all_pages_together_read_the_log_once_and_none_reads_it_when_no_page_is_
 
 def test_what_a_slow_page_has_not_read_stays_bounded() -> None:
     page = Listener(ADMIN, parse_topics(["jobs"]), 0, 0)
-    for number in range(1, 10 * MOST_LISTED):
+    for number in range(1, 10 * MAX_LISTED):
         page.add(Changed(EventKind.JOB, number, 0, 0, "default"))
     told = page.take(0)
     assert told is not None
-    assert (len(told.jobs), told.more) == (MOST_LISTED, True)
+    assert (len(told.jobs), told.more) == (MAX_LISTED, True)
     assert page.take(0) is None
 
 

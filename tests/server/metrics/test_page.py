@@ -15,7 +15,7 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.roles import Role
 from windlass.engine.loops.pools import PoolsLoop
-from windlass.server.metrics.catalogue import CATALOGUE, MOST_QUEUES, QUEUES_EVER
+from windlass.server.metrics.catalogue import CATALOGUE, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.series import ShownNames
 from windlass.wire.sync import Finished
 
@@ -187,10 +187,10 @@ def test_only_people_who_may_read_the_metrics_get_them() -> None:
 
 
 def test_the_largest_values_are_kept_and_the_rest_is_added_up() -> None:
-    values = {f"q{n}": float(n) for n in range(MOST_QUEUES + 10)}
-    names = ShownNames(MOST_QUEUES, QUEUES_EVER)
+    values = {f"q{n}": float(n) for n in range(MAX_QUEUES + 10)}
+    names = ShownNames(MAX_QUEUES, QUEUES_EVER)
     kept = names.largest(values)
-    assert len(kept) == MOST_QUEUES + 1
+    assert len(kept) == MAX_QUEUES + 1
     assert sum(kept.values()) == sum(values.values())
     assert kept["other",] == sum(range(10))
     kept = names.largest({**values, "other": 500.0})  # a queue of that name counts too

@@ -157,7 +157,7 @@ def test_the_jobs_of_a_group_of_others_are_not_found() -> None:
 def test_a_workflow_that_is_too_large_to_draw_is_refused_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graphs, "MOST_JOBS", 3)
+    monkeypatch.setattr(graphs, "MAX_JOBS", 3)
 
     async def scenario() -> None:
         async with running_server() as server:

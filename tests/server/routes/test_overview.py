@@ -271,7 +271,7 @@ def test_a_workflow_that_waits_for_a_person_offers_the_approval(monkeypatch: Any
         async with counting_server() as server:
             outside = await server.submit(job(unblock="manual"))
             gate = job(name="go", unblock="manual")
-            many = [job(name=f"then {n}", after=["go"]) for n in range(2 * attention.MOST_BLOCKED)]
+            many = [job(name=f"then {n}", after=["go"]) for n in range(2 * attention.MAX_BLOCKED)]
             body = {"workflow": {"name": "deploy"}, "jobs": [gate, *many]}
             assert (await server.admin.post("/api/v1/jobs", json=body)).status_code == 201
             body = {"workflow": {"name": "held"}, "jobs": [job(name="late", after=[outside])]}

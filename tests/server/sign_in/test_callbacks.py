@@ -156,7 +156,7 @@ def test_only_some_codes_are_redeemed_at_once() -> None:
             with rate:
                 await done.wait()
 
-        waiting = [asyncio.create_task(redeem()) for _ in range(rates.MOST_AT_ONCE)]
+        waiting = [asyncio.create_task(redeem()) for _ in range(rates.MAX_AT_ONCE)]
         await asyncio.wait(waiting, timeout=0)
         with pytest.raises(TooManyRequests):
             await redeem()

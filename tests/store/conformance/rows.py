@@ -234,7 +234,7 @@ def event(job: int, **changes: Any) -> Event:
         attempt=0,
         worker=0,
         incarnation=0,
-        frm=0,
+        source=0,
         to=QUEUED,
         reason=None,
         actor=None,

@@ -64,8 +64,8 @@ def test_an_empty_store_has_an_empty_catalog(store: Driver) -> None:
 
 
 def test_a_position_moves_on_only_from_where_it_is(store: Driver) -> None:
-    def advance(frm: int, to: int) -> bool:
-        return store.transact(lambda tx: tx.catalog.advance_meta("read_seq", frm, to))
+    def advance(source: int, to: int) -> bool:
+        return store.transact(lambda tx: tx.catalog.advance_meta("read_seq", source, to))
 
     assert [advance(3, 5), advance(3, 9), advance(5, 7)] == [True, False, True]
     assert store.transact(lambda tx: tx.catalog.meta())["read_seq"] == 7

@@ -166,9 +166,9 @@ def test_moves_are_logged_step_by_step(store: Driver) -> None:
     moves = Moves(NOW, 3, 4, steps, jobs=[5, 2, 9], attempts=[1, 7, 1])
     store.transact(lambda tx: tx.flow.log(moves))
     expected = [
-        Event(seq, NOW, EventKind.JOB, job, number, 3, 4, frm, to, None, None, None)
-        for seq, (frm, to, job, number) in enumerate(
-            ((frm, to, job, n) for frm, to in steps for job, n in ((5, 1), (2, 7), (9, 1))),
+        Event(seq, NOW, EventKind.JOB, job, number, 3, 4, source, to, None, None, None)
+        for seq, (source, to, job, number) in enumerate(
+            ((source, to, job, n) for source, to in steps for job, n in ((5, 1), (2, 7), (9, 1))),
             start=1,
         )
     ]

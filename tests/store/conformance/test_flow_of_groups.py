@@ -215,7 +215,7 @@ def test_equal_moves_keep_reason_actor_and_data(store: Driver) -> None:
     store.transact(lambda tx: tx.flow.log(moves))
     store.transact(lambda tx: tx.flow.log(mixed))
     told = store.transact(lambda tx: tx.log.read(0, 10))
-    same = event(1, at=NOW, frm=BLOCKED, to=CANCELED, actor="ann", data='{"base":3}')
+    same = event(1, at=NOW, source=BLOCKED, to=CANCELED, actor="ann", data='{"base":3}')
     assert [row._replace(seq=0) for row in told] == [
         same._replace(reason="why"),
         same._replace(job=2, reason="why"),

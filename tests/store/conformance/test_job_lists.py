@@ -73,7 +73,7 @@ async def hourly(tx: WriteTx) -> None:
         at = START + 13 * HOUR + (12 - n) * HOUR
         end = job_end(n, state=state, finished_at=at, failure=failure, message=message)
         await tx.jobs.end([end])
-        await tx.log.append([event(n, frm=RUNNING, to=state, at=at)])
+        await tx.log.append([event(n, source=RUNNING, to=state, at=at)])
 
 
 def test_every_order_pages_through_the_same_jobs(store: Driver, monkeypatch: Any) -> None:
@@ -113,7 +113,7 @@ STATES = (
 def test_pages_hold_what_matches_however_few_rows_are_read_at_once(
     store: Driver, monkeypatch: Any, states: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(job_lists, "LEAST", 1)
+    monkeypatch.setattr(job_lists, "MIN_COUNT", 1)
     monkeypatch.setattr(job_lists, "WIDEST", 3)
     monkeypatch.setattr(job_lists, "SCAN", 4)
     monkeypatch.setattr(job_lists, "SEARCHED", 3)
@@ -253,9 +253,9 @@ def test_jobs_that_ended_in_any_way_are_listed_by_their_ends(store: Driver) -> N
     async def end_all(tx: WriteTx) -> None:
         await tx.jobs.insert([new_job(n) for n, _ in enumerate(ended, 1)])
         for n, state in enumerate(ended, 1):
-            frm = next(f.code if f else 0 for f, to in TRANSITIONS.items() if state in to)
+            source = next(f.code if f else 0 for f, to in TRANSITIONS.items() if state in to)
             await tx.jobs.end([job_end(n, state=state.code, finished_at=START + n)])
-            await tx.log.append([event(n, frm=frm, to=state.code, at=START + n)])
+            await tx.log.append([event(n, source=source, to=state.code, at=START + n)])
 
     store.transact(end_all)
     assert listed(store, JobSort.FINISHED) == list(range(len(ended), 0, -1))

@@ -13,7 +13,7 @@ FULL = Event(
     attempt=3,
     worker=4,
     incarnation=5,
-    frm=RUNNING,
+    source=RUNNING,
     to=RETRYING,
     reason="“lost”",
     actor="ops",
@@ -65,7 +65,13 @@ def test_the_newest_number_is_where_the_log_ends(store: Driver) -> None:
 
 
 def test_the_events_of_one_job_in_order(store: Driver) -> None:
-    rows = [event(2), event(1), event(2, frm=QUEUED, to=3), event(3), event(2, frm=3, to=RUNNING)]
+    rows = [
+        event(2),
+        event(1),
+        event(2, source=QUEUED, to=3),
+        event(3),
+        event(2, source=3, to=RUNNING),
+    ]
     store.transact(lambda tx: tx.log.append(rows))
     told = store.transact(lambda tx: tx.log.of_job(2))
     assert [(row.seq, row.to) for row in told] == [(1, QUEUED), (3, 3), (5, RUNNING)]

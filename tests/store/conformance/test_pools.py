@@ -120,13 +120,13 @@ def test_spells_are_told_of_attempts_that_have_ended(store: Driver) -> None:
         await tx.jobs.record_attempts([begun, attempt(2, 1, assigned_at=200, started_at=None)])
         await tx.jobs.end([job_end(1, state=COMPLETED, attempt=2, started_at=300)])
         await tx.log.append([
-            event(1, frm=QUEUED, to=ASSIGNED, attempt=1, worker=5, at=100),  # no end
-            event(1, frm=ASSIGNED, to=RUNNING, attempt=1, worker=5, at=110),  # nor this
-            event(1, frm=RUNNING, to=RETRYING, attempt=1, worker=5, at=150),
-            event(2, frm=ASSIGNED, to=QUEUED, attempt=1, worker=6, at=250),
-            event(1, frm=RUNNING, to=COMPLETED, attempt=2, worker=5, at=390),
-            event(3, frm=RUNNING, to=RETRYING, attempt=1, worker=5, at=400),  # of no known start
-            event(9, frm=RUNNING, to=COMPLETED, attempt=1, worker=5, at=410),  # of no known job
+            event(1, source=QUEUED, to=ASSIGNED, attempt=1, worker=5, at=100),  # no end
+            event(1, source=ASSIGNED, to=RUNNING, attempt=1, worker=5, at=110),  # nor this
+            event(1, source=RUNNING, to=RETRYING, attempt=1, worker=5, at=150),
+            event(2, source=ASSIGNED, to=QUEUED, attempt=1, worker=6, at=250),
+            event(1, source=RUNNING, to=COMPLETED, attempt=2, worker=5, at=390),
+            event(3, source=RUNNING, to=RETRYING, attempt=1, worker=5, at=400),  # of no known start
+            event(9, source=RUNNING, to=COMPLETED, attempt=1, worker=5, at=410),  # of no known job
         ])  # fmt: skip
 
     store.transact(fill)

@@ -119,7 +119,9 @@ def test_a_history_whose_beginning_was_removed_is_still_read(store: Driver) -> N
         await tx.jobs.insert([new_job(1, created_at=10), new_job(2, created_at=11)])
         await tx.jobs.end([job_end(1, state=8, assigned_at=12, started_at=12, finished_at=13)])
         moves = [(1, 0, 2, 10), (2, 0, 2, 11), (1, 2, 3, 12), (1, 3, 4, 12), (1, 4, 8, 13)]
-        await tx.log.append([event(job, frm=frm, to=to, at=at) for job, frm, to, at in moves])
+        await tx.log.append(
+            [event(job, source=source, to=to, at=at) for job, source, to, at in moves]
+        )
 
     store.transact(work)
     store.transact(lambda tx: tx.retention.trim_events(3))

@@ -23,7 +23,7 @@ async def end_jobs(tx: WriteTx) -> None:
     await tx.jobs.insert([new_job(job, shape=job) for job in (1, 2, 3)])
     ends = ((1, COMPLETED), (2, FAILED), (3, COMPLETED))
     await tx.jobs.end([job_end(j, state=s, started_at=100, finished_at=150 + j) for j, s in ends])
-    moves = [event(j, frm=RUNNING, to=s, at=1_000 + j, attempt=4) for j, s in ends]
+    moves = [event(j, source=RUNNING, to=s, at=1_000 + j, attempt=4) for j, s in ends]
     await tx.log.append(moves)
 
 
@@ -66,7 +66,7 @@ def test_completions_are_counted_by_worker_shape_and_minute(store: Driver) -> No
         (1, 59_000, COMPLETED, 11), (3, 59_999, COMPLETED, 11), (3, 60_000, COMPLETED, 11),
         (3, 61_000, COMPLETED, 7), (3, 62_000, FAILED, 7), (99, 63_000, COMPLETED, 7),
     ]  # fmt: skip
-    later = [event(job, at=at, frm=RUNNING, to=to, worker=who) for job, at, to, who in ends]
+    later = [event(job, at=at, source=RUNNING, to=to, worker=who) for job, at, to, who in ends]
     store.transact(lambda tx: tx.log.append(later))
     told = store.transact(lambda tx: tx.series.completed_on(3, 0))
     shape = {job.facts.id: job.facts.shape for job in store.snapshot().jobs}

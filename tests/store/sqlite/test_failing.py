@@ -83,7 +83,7 @@ def test_the_database_refuses_every_invalid_transition(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
     codes = range(len(STATE_BY_CODE))
     accepted = set()
-    for pair in [(frm, to) for frm in codes for to in codes]:
+    for pair in [(source, to) for source in codes for to in codes]:
         try:
             transact(store, partial(append_transition, pair))
         except apsw.ConstraintError:

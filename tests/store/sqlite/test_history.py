@@ -26,8 +26,8 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
     close(store)
 
 
-def move(at: int, frm: int, to: int, job: int = JOB) -> Event:
-    return Event(0, START_MS + at, 1, job, 0, 0, 0, frm, to, None, None, None)
+def move(at: int, source: int, to: int, job: int = JOB) -> Event:
+    return Event(0, START_MS + at, 1, job, 0, 0, 0, source, to, None, None, None)
 
 
 def noise(at: int, count: int = 2_000) -> list[Event]:

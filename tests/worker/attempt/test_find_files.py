@@ -104,6 +104,6 @@ def test_links_lead_to_files_inside_only_and_circles_end(tmp_path: Path) -> None
 def test_a_walk_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(11):
         (tmp_path / f"{number}").touch()
-    monkeypatch.setattr(module, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 10)
     with pytest.raises(InvalidInput, match="at most 10 files"):
         found(tmp_path, "*")

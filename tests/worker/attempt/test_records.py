@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.tracing.exporting import Made, Tracing
 from windlass.wire.jobs import SubmitRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt.records import MOST_LINES, Record, Records
+from windlass.worker.attempt.records import MAX_LINES, Record, Records
 from windlass.worker.attempt.spec import read_spec
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -99,16 +99,16 @@ def test_a_burst_of_short_jobs_is_summed_up_and_failures_are_not() -> None:
     time = Time()
     records = Records(time)
     with capture_logs() as logged:
-        for _ in range(MOST_LINES + 50):
+        for _ in range(MAX_LINES + 50):
             begin(records).end(Finished(7, 1))
         for _ in range(3):
             begin(records).end(Finished(7, 1, "failed"))
         time.now += 1_000
         begin(records).end(Finished(7, 1))
     ends = [entry["outcome"] for entry in logged if entry["event"] == "job ended"]
-    assert (ends.count("completed"), ends.count("failed")) == (MOST_LINES + 1, 3)
+    assert (ends.count("completed"), ends.count("failed")) == (MAX_LINES + 1, 3)
     starts = [entry for entry in logged if entry["event"] == "job started"]
-    assert len(starts) == MOST_LINES + 1
+    assert len(starts) == MAX_LINES + 1
     assert [entry["jobs"] for entry in logged if entry["event"] == "more jobs started"] == [53]
     assert [entry["jobs"] for entry in logged if entry["event"] == "more jobs ended"] == [50]
 

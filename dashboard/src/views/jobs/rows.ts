@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 
 export type Job = Schemas["Job"];
 
-export const MOST_SOME = 200; // jobs that the server answers at once
+export const MAX_SOME = 200; // jobs that the server answers at once
 const KEPT = 4_000; // jobs in memory; of others only the number
 const NEAR = 1_000; // rows beside those in sight that are not forgotten
 

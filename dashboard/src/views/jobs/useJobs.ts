@@ -5,7 +5,7 @@ import { useLive } from "../../live/useLive";
 import { useAsOf } from "../../shell/asOf";
 import type { JobsFilter } from "../../ui/links";
 import { whereOf } from "./filter";
-import { type Job, type JobRows, keptRows, MOST_SOME } from "./rows";
+import { type Job, type JobRows, keptRows, MAX_SOME } from "./rows";
 
 const PAGE = 100;
 const ANNOUNCE_MS = 1_000;
@@ -59,8 +59,8 @@ function useRows(kept: JobRows, ids: readonly number[], mayForget: boolean) {
   const sight = useRef<readonly number[]>([]);
   const load = useCallback(
     async (wanted: readonly number[]) => {
-      for (let from = 0; from < wanted.length; from += MOST_SOME) {
-        const query = { id: wanted.slice(from, from + MOST_SOME) };
+      for (let from = 0; from < wanted.length; from += MAX_SOME) {
+        const query = { id: wanted.slice(from, from + MAX_SOME) };
         const found = await answer(api.GET("/api/v1/jobs/some", { params: { query } }));
         kept.keep(found.jobs);
         kept.lose(query.id);

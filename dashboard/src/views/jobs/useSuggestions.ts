@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import { answer, api } from "../../api/client";
 import { JOB_STATES } from "../../ui/states";
 
-const MOST = 40; // more than that nobody reads
+const MAX_COUNT = 40; // more than that nobody reads
 const FRESH_MS = 60_000;
 
 /** Returns how the last word of a filter may go on: states, and the names that the farm knows. */
@@ -50,7 +50,7 @@ export function completed(text: string, words: readonly string[]): string[] {
     word.startsWith(last) || (!last.includes(":") && word.includes(`:${value}`));
   return words
     .filter((word) => isFit(word.toLowerCase()))
-    .slice(0, MOST)
+    .slice(0, MAX_COUNT)
     .map((word) => before + quotedIfNeeded(word));
 }
 

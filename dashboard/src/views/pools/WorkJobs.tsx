@@ -11,7 +11,7 @@ import { StateBadge } from "../../ui/StateBadge";
 import { Time } from "../../ui/Time";
 import type { PoolsSearch } from "./route";
 
-const MOST = 200; // jobs that one answer has
+const MAX_COUNT = 200; // jobs that one answer has
 
 /** The jobs behind a number of the plan. */
 export function WorkJobs({ shape = [], state = "queued" }: PoolsSearch) {
@@ -59,7 +59,7 @@ export function WorkJobs({ shape = [], state = "queued" }: PoolsSearch) {
           }))}
         />
       )}
-      {jobs && jobs.length >= MOST && <p>These are the first {MOST}.</p>}
+      {jobs && jobs.length >= MAX_COUNT && <p>These are the first {MAX_COUNT}.</p>}
     </Section>
   );
 }

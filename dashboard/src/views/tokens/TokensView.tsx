@@ -17,7 +17,7 @@ import { type TokensSearch, tokensRoute } from "./route";
 import { TokenActions } from "./TokenActions";
 
 type Token = Schemas["TokenInfo"];
-const MOST = 500;
+const MAX_COUNT = 500;
 
 /** Who may speak to the server: tokens of people and programs, sessions, and workers. */
 export function TokensView() {
@@ -68,7 +68,7 @@ export function TokensView() {
           <p>Change the filters to see others.</p>
         </Empty>
       )}
-      {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MOST)} mayChange={mayCreate} />}
+      {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MAX_COUNT)} mayChange={mayCreate} />}
       {creating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
   );

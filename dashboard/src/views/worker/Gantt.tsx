@@ -6,7 +6,7 @@ import { lookOf } from "../../ui/states";
 import { lanesOf } from "./lanes";
 import styles from "./Worker.module.css";
 
-const MOST_LANES = 40;
+const MAX_LANES = 40;
 const TICKS = 6;
 
 /** Attempts over time, one lane for each slot that was needed at the same time. */
@@ -16,7 +16,7 @@ export function Gantt(props: { history: Schemas["WorkerHistory"]; enrolled: stri
   const begin = Math.max(Date.parse(history.from), Date.parse(enrolled));
   const end = Date.parse(history.to);
   const lanes = useMemo(
-    () => lanesOf(history.attempts, begin, end).slice(0, MOST_LANES),
+    () => lanesOf(history.attempts, begin, end).slice(0, MAX_LANES),
     [history.attempts, begin, end],
   );
   const share = (at: number) => ((at - begin) / (end - begin)) * 100;

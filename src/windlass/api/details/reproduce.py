@@ -21,7 +21,7 @@ from windlass.engine.engine import Engine
 from windlass.ports.store import ReadTx
 from windlass.wire.jobs import ChainJob, JobChain, Reproduction
 
-MOST: Final = 100  # jobs of a chain, on each side of the one that was asked for
+MAX_JOBS: Final = 100  # jobs of a chain, on each side of the one that was asked for
 JOB_VARIABLES: Final = ("WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_WORKFLOW")
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
@@ -110,7 +110,7 @@ async def _chain(tx: ReadTx, job: int, who: Identity) -> JobChain:
 async def _follow(tx: ReadTx, view: JobRecord, link: str) -> tuple[list[JobRecord], bool]:
     found: list[JobRecord] = []
     while number := getattr(view.facts, link):
-        if len(found) == MOST:
+        if len(found) == MAX_JOBS:
             return found, True
         other = await tx.views.job(number)
         if other is None:

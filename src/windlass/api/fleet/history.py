@@ -29,13 +29,13 @@ from windlass.wire.fleet.history import (
     WorkerSpell,
 )
 
-MOST_WALKED: Final = 200_000  # events of the log, for the history of one worker
-MOST_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
-MOST_EVENTS: Final = 5_000  # that name the worker or a pool
-MOST_ATTEMPTS: Final = 1_000
-MOST_NAMED: Final = 200  # attempts that are over
-MOST_CHANGES: Final = 200
-MOST_SIZES: Final = 1_000
+MAX_WALKED: Final = 200_000  # events of the log, for the history of one worker
+MAX_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
+MAX_EVENTS: Final = 5_000  # that name the worker or a pool
+MAX_ATTEMPTS: Final = 1_000
+MAX_NAMED: Final = 200  # attempts that are over
+MAX_CHANGES: Final = 200
+MAX_SIZES: Final = 1_000
 HOUR_MS: Final = 3_600_000
 
 
@@ -68,18 +68,18 @@ class Histories:
         self, worker: int, since: str | None, until: str | None, who: Identity
     ) -> WorkerHistory:
         """Returns the attempts and changes of a worker; jobs of others have no names."""
-        seen = await self._window(since, until, MOST_WALKED)
+        seen = await self._window(since, until, MAX_WALKED)
 
         async def read(tx: ReadTx) -> WorkerHistory:
             row = (await tx.workers.read([worker])).get(worker)
             if row is None:
                 raise NotFound("worker", worker)
-            events = await tx.views.worker_events(worker, seen.after, seen.until, MOST_EVENTS)
+            events = await tx.views.worker_events(worker, seen.after, seen.until, MAX_EVENTS)
             leases = [] if seen.is_past else await tx.leases.of_workers([worker])
             spells = spells_of(events, leases)
             begin = seen.begin
-            more = seen.cut or len(events) == MOST_EVENTS or len(spells) > MOST_ATTEMPTS
-            older, spells = spells[:-MOST_ATTEMPTS], spells[-MOST_ATTEMPTS:]
+            more = seen.cut or len(events) == MAX_EVENTS or len(spells) > MAX_ATTEMPTS
+            older, spells = spells[:-MAX_ATTEMPTS], spells[-MAX_ATTEMPTS:]
             if more and spells:
                 begin = max(begin, spells[0].begin)
             held = {(lease.job, lease.attempt) for lease in leases}  # shown however old
@@ -105,7 +105,7 @@ class Histories:
                     WorkerChange(
                         at=format_moment(event.at), what=event.reason or "", actor=event.actor
                     )
-                    for event in changes[:MOST_CHANGES]
+                    for event in changes[:MAX_CHANGES]
                 ],
             )
 
@@ -115,19 +115,19 @@ class Histories:
         self, name: str, since: str | None, until: str | None, who: Identity
     ) -> PoolHistory:
         """Returns the machines, sizes and changes of a pool."""
-        seen = await self._window(since, until, MOST_SEARCHED)
+        seen = await self._window(since, until, MAX_SEARCHED)
 
         async def read(tx: ReadTx) -> PoolHistory:
             pools = await tx.pools.all()
             row = next((pool for pool in pools if pool.name == name), None)
             if row is None:
                 raise NotFound("pool", name)
-            found = await tx.views.pool_events(seen.after, seen.until, MOST_EVENTS)
+            found = await tx.views.pool_events(seen.after, seen.until, MAX_EVENTS)
             events = [event for event in found if read_data(event).get("pool") == name]
             living = await tx.pools.living(row.id)
-            more = seen.cut or len(found) == MOST_EVENTS
+            more = seen.cut or len(found) == MAX_EVENTS
             begin = found[-1].at if more and found else seen.begin
-            shown = events[:MOST_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
+            shown = events[:MAX_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
             machines = [
                 one
                 for one in machines_of(events, living)
@@ -145,7 +145,7 @@ class Histories:
                 reasons=show_reasons(past),
                 sizes=[
                     PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
-                    for one in sizes[-MOST_SIZES:]
+                    for one in sizes[-MAX_SIZES:]
                 ],
                 machines=[
                     PoolMachine(
@@ -156,7 +156,7 @@ class Histories:
                         gone_at=_moment(one.gone_at),
                         reason=one.reason,
                     )
-                    for one in machines[-MOST_ATTEMPTS:]
+                    for one in machines[-MAX_ATTEMPTS:]
                 ],
                 changes=[
                     PoolChange(
@@ -187,7 +187,7 @@ class Histories:
 async def _names(tx: ReadTx, spells: Sequence[Spell]) -> dict[int, str | None]:
     """Returns the names of the jobs of attempts that last, and of the newest others."""
     lasting = {spell.job for spell in spells if spell.finished_at is None}
-    newest = {spell.job for spell in spells[-MOST_NAMED:]}
+    newest = {spell.job for spell in spells[-MAX_NAMED:]}
     specs = await tx.jobs.specs(sorted(lasting | newest))
     return {job: _named(stored).name for job, stored in specs.items()}
 

@@ -11,7 +11,7 @@ from windlass.engine.engine import Engine
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.namespaces import NamespaceLoad, NamespaceLoads
 
-MOST_COUNTED: Final = 10_000  # ready jobs of each shape
+MAX_COUNTED: Final = 10_000  # ready jobs of each shape
 
 
 class Namespaces:
@@ -25,7 +25,7 @@ class Namespaces:
         """Returns the namespaces that the caller may see; weights only to those who set them."""
 
         async def read(tx: ReadTx) -> list[NamespaceLoad]:
-            load = await tx.pools.load(MOST_COUNTED)
+            load = await tx.pools.load(MAX_COUNTED)
             weights = await tx.placement.namespace_weights()
             known = [row.id for row in await tx.catalog.shapes_after(0)]
             await self._shapes.know(tx, known)
@@ -38,7 +38,7 @@ class Namespaces:
             for shape, count in load.ready:
                 name = self._shapes[shape].namespace
                 ready[name] += count
-                if count >= MOST_COUNTED:
+                if count >= MAX_COUNTED:
                     more.add(name)
             manages = may(who, Action.MANAGE_QUEUES)
             return [

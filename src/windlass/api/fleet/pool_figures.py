@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 from windlass.api.fleet.spells import Machine
-from windlass.api.lists.slots import MOST_SLOTS, Span, span_of
+from windlass.api.lists.slots import MAX_SLOTS, Span, span_of
 from windlass.domain.pools.pools import MICROS
 from windlass.domain.rows.series import HOUR, PlanFigures, SeriesKind, read_plan, slot_of
 from windlass.domain.values.times import format_moment
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.history import PoolFigures, PoolReason
 
-MOST_REASONS: Final = 100
+MAX_REASONS: Final = 100
 
 T = TypeVar("T", int, float)
 
@@ -27,7 +27,7 @@ async def read_past(
     tx: ReadTx, name: str, begin: int, end: int, detail_ms: int, pools: int
 ) -> PoolPast:
     """Reads the figures of a pool between two times, as far back as one answer may show."""
-    span = span_of(max(begin, end - MOST_SLOTS * HOUR), end, tx.now, detail_ms, pools)
+    span = span_of(max(begin, end - MAX_SLOTS * HOUR), end, tx.now, detail_ms, pools)
     rows = await tx.series.between([SeriesKind.PLAN], span.step, span.start, span.end)
     return PoolPast(span, {row.at: read_plan(row) for row in rows if row.name == name})
 
@@ -62,7 +62,7 @@ def show_reasons(past: PoolPast) -> list[PoolReason]:
     for at, plan in sorted(past.plans.items()):
         if not found or found[-1].reason != plan.reason:
             found.append(PoolReason(at=format_moment(at), reason=plan.reason))
-    return found[-MOST_REASONS:][::-1]
+    return found[-MAX_REASONS:][::-1]
 
 
 def _counted(span: Span, known_from: int, times: Iterable[int | None]) -> list[int | None]:

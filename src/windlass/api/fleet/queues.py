@@ -16,7 +16,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 from windlass.wire.workers import QueueRate
 
-MOST_RATES: Final = 100
+MAX_RATES: Final = 100
 
 Rates = Mapping[str, list[QueueRate]]  # by queue
 
@@ -52,7 +52,7 @@ async def read_rates(tx: ReadTx, catalog: Catalog, who: Identity) -> Rates:
         if one.rate is not None and sees(who, one.namespace, Action.READ_FLEET)
     }
     rates: dict[str, list[QueueRate]] = {}
-    for queue, namespace, rate in sorted(found, key=str)[:MOST_RATES]:
+    for queue, namespace, rate in sorted(found, key=str)[:MAX_RATES]:
         rates.setdefault(queue, []).append(await _rate(tx, namespace, rate))
     return rates
 

@@ -22,7 +22,7 @@ from windlass.domain.tasks.ffmpeg import FfmpegArgs
 from windlass.domain.tasks.gstreamer import GstreamerArgs
 from windlass.domain.tasks.media import MediaArgs
 from windlass.domain.tasks.python import PythonArgs
-from windlass.domain.tasks.reported import MOST_SHOWN, ReportedTask, unpack
+from windlass.domain.tasks.reported import MAX_SHOWN, ReportedTask, unpack
 from windlass.domain.tasks.shell import ShellArgs
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
@@ -37,7 +37,7 @@ from windlass.wire.schedules import StartRequest
 from windlass.workflows.expansion import expand
 
 FRESH_MS: Final = 5_000  # how long what workers told is used again
-MOST_PROBLEMS: Final = 20
+MAX_PROBLEMS: Final = 20
 UNCHECKED: Final = "unchecked"  # a task whose arguments nobody checks
 NOTHING: Final = object()
 _BUILT_IN: Final[Mapping[str, tuple[type[msgspec.Struct], str]]] = {
@@ -90,7 +90,7 @@ class Tasks:
         """
         problems: list[Problem] = []
         left = dict(job)
-        while len(problems) < MOST_PROBLEMS:
+        while len(problems) < MAX_PROBLEMS:
             try:
                 spec = await self._check(left, who)
             except WindlassError as error:
@@ -147,7 +147,7 @@ def _add(known: _Known, metadata: Mapping[str, Any]) -> None:
     served = metadata.get(NAMESPACES)
     names = None if served is None else _names(served)
     for task in unpack(metadata.get(SCHEMAS)):
-        if task.name not in known.tasks and len(known.tasks) >= MOST_SHOWN:
+        if task.name not in known.tasks and len(known.tasks) >= MAX_SHOWN:
             known.more = True
             continue
         known.tasks.setdefault(task.name, task)

@@ -20,8 +20,8 @@ from windlass.engine.engine import Engine
 from windlass.wire.fleet.workers import FleetPage, FleetWorker
 
 STATUSES: Final = ("idle", "busy", *(status.name.lower() for status in list(WorkerStatus)[1:]))
-MOST_CLAUSES: Final = 20
-MOST_REMEMBERED: Final = 20_000  # workers whose metadata need not be read again
+MAX_CLAUSES: Final = 20
+MAX_REMEMBERED: Final = 20_000  # workers whose metadata need not be read again
 
 _decode = msgspec.json.decode
 
@@ -59,9 +59,9 @@ class FleetPages:
         for status in wanted.statuses:
             if status not in STATUSES:
                 raise UnknownName("state", status, f"one of {', '.join(STATUSES)}")
-        clauses = [parse_clause(text) for text in wanted.requires[:MOST_CLAUSES]]
+        clauses = [parse_clause(text) for text in wanted.requires[:MAX_CLAUSES]]
         rows = await self._engine.store.read(lambda tx: tx.views.fleet())
-        if len(self._places) > MOST_REMEMBERED:
+        if len(self._places) > MAX_REMEMBERED:
             self._places.clear()
         taken = [
             self._show(row)

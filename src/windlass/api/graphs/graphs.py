@@ -20,8 +20,8 @@ from windlass.ports.store import ReadTx
 from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
 from windlass.wire.graphs.graph import GraphStates, WorkflowGraph
 
-MOST_OPEN: Final = 50
-MOST_EARLIER: Final = 20_000  # jobs whose earlier attempts are read
+MAX_OPEN: Final = 50
+MAX_EARLIER: Final = 20_000  # jobs whose earlier attempts are read
 NO_WORKER: Final = "no worker"
 
 
@@ -107,8 +107,8 @@ class WorkflowGraphs:
         self, workflow: int, opened: Sequence[str], reveal: int, who: Identity
     ) -> Rendered:
         row = await self._check(workflow, who)
-        if len(opened) > MOST_OPEN:
-            raise InvalidInput("opened", f"at most {MOST_OPEN} groups", len(opened))
+        if len(opened) > MAX_OPEN:
+            raise InvalidInput("opened", f"at most {MAX_OPEN} groups", len(opened))
         loaded = await self._graphs.loaded(workflow)
         view = await self._graphs.view(loaded, opened, [reveal] if reveal else ())
         counts = await self._graphs.counts(loaded, view)
@@ -126,15 +126,15 @@ class WorkflowGraphs:
         """Returns all attempts that started, and of how many jobs earlier ones were left out."""
         graph = loaded.graph
         again = [job for job, n in zip(graph.jobs, loaded.attempts, strict=True) if n > 1]
-        replaced = await self._graphs.moments(list(loaded.superseded[:MOST_EARLIER]))
+        replaced = await self._graphs.moments(list(loaded.superseded[:MAX_EARLIER]))
         again += [one.job for one in replaced if one.attempt > 1]
         earlier: list[Attempt] = []
-        for first in range(0, min(len(again), MOST_EARLIER), CHUNK):
+        for first in range(0, min(len(again), MAX_EARLIER), CHUNK):
             some = again[first : first + CHUNK]
             rows = await self._store.read(partial(_attempts, jobs=some))
             earlier += [row for found in rows.values() for row in found]
-        left_out = max(0, len(loaded.superseded) - MOST_EARLIER)
-        left_out += max(0, len(again) - MOST_EARLIER)
+        left_out = max(0, len(loaded.superseded) - MAX_EARLIER)
+        left_out += max(0, len(again) - MAX_EARLIER)
         workers = {*loaded.workers, *(one.worker for one in earlier)}
         workers |= {one.worker or 0 for one in replaced}
         names = await self._store.read(lambda tx: tx.views.worker_names(sorted(workers - {0})))

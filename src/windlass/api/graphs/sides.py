@@ -12,8 +12,8 @@ from windlass.domain.tasks.references import RESULT, replaced
 from windlass.engine.graphs.loaded import Loaded
 from windlass.wire.graphs.figures import ComparedArgument
 
-MOST_ARGUMENTS: Final = 20
-LONGEST: Final = 500  # characters of a value
+MAX_ARGUMENTS: Final = 20
+MAX_CHARACTERS: Final = 500  # characters of a value
 
 
 def sides_of(loaded: Loaded, digests: Sequence[int]) -> Iterable[Side]:
@@ -45,7 +45,7 @@ def show_arguments(
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
     return [
         ComparedArgument(name=name, a=_cut(a.get(name)), b=_cut(b.get(name)))
-        for name in names[:MOST_ARGUMENTS]
+        for name in names[:MAX_ARGUMENTS]
     ]
 
 
@@ -73,4 +73,4 @@ def _arguments(spec: bytes, loaded: Loaded) -> dict[str, Any]:
 
 def _cut(value: Any) -> Any:
     text = msgspec.json.encode(value).decode()
-    return value if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return value if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"

@@ -28,11 +28,11 @@ from windlass.ports.store import ReadTx
 from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 
 LOOKED: Final = 500  # rows of each kind
-MOST_WAITING: Final = 10_000  # ready jobs that are counted
+MAX_WAITING: Final = 10_000  # ready jobs that are counted
 RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
 LOSS_TOLD_MS: Final = 7 * 86_400_000
 SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
-MOST_BLOCKED: Final = 100  # jobs of one workflow that are looked at
+MAX_BLOCKED: Final = 100  # jobs of one workflow that are looked at
 SEVERITIES: Final = ("error", "warning", "info")
 
 Shown = Callable[[str], bool]
@@ -107,7 +107,7 @@ class Attention:
         items: dict[tuple[str, str], tuple[str, int, int]] = {}
         for number, why in found.items():
             shape = catalog.shapes[number]
-            waiting = await tx.views.ready_before([number], 2**62, 0, MOST_WAITING)
+            waiting = await tx.views.ready_before([number], 2**62, 0, MAX_WAITING)
             _, before, _ = items.get((shape.queue, why.reason), ("", 0, 0))
             items[shape.queue, why.reason] = shape.task, before + waiting, first[number]
         return [
@@ -117,7 +117,7 @@ class Attention:
                 title=f"{counted(count, 'job')} in queue {queue} that no worker can run",
                 reason=reason.removeprefix(f"{MISMATCH}: "),
                 count=count,
-                exact=count < MOST_WAITING,
+                exact=count < MAX_WAITING,
                 link=_link("jobs", state="queued", queue=queue, task=task)
                 if count > 1
                 else f"jobs/{job}",
@@ -254,7 +254,7 @@ async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
     """Tells about a workflow with only blocked jobs: it may be a person it waits for."""
     blocked = JobFilter(states=(State.BLOCKED.code,), workflow=workflow)
     # The first of them waits for none of the others, so it says what they all wait for.
-    page = await tx.views.sorted_jobs(blocked, JobSort.OLDEST, None, MOST_BLOCKED)
+    page = await tx.views.sorted_jobs(blocked, JobSort.OLDEST, None, MAX_BLOCKED)
     ids = sorted(record.facts.id for record in page.jobs)
     for moment in await tx.views.moments(ids):
         if moment.manual == BY_OPERATOR and moment.unmet == 1:

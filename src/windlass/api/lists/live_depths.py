@@ -15,7 +15,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
 RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
-MOST_NEW: Final = 20_000  # events that are added to what is counted already
+MAX_NEW: Final = 20_000  # events that are added to what is counted already
 SHARED_MS: Final = 1_000  # how long answers share what they counted
 
 
@@ -43,7 +43,7 @@ class LiveDepths:
         after = 0 if counted is None else counted.seq
         depths: Depths = {} if counted is None else {pair: {**totals[pair]} for pair in totals}
         upto = await tx.log.newest()
-        if upto - after <= MOST_NEW:
+        if upto - after <= MAX_NEW:
             await add_moves(tx, self._catalog, depths, await self._moved(tx, after, upto))
         return depths
 
@@ -56,7 +56,7 @@ class LiveDepths:
             and 0 <= tx.now - known.counted_at < SHARED_MS
         )
         start = known if known is not None and fresh else _Tail(after, after, tx.now, ())
-        more = () if start.upto == upto else await tx.series.moved(start.upto, upto, MOST_NEW)
+        more = () if start.upto == upto else await tx.series.moved(start.upto, upto, MAX_NEW)
         tail = start._replace(upto=upto, moved=(*start.moved, *(more or ())))
         self._tail = tail
         return tail.moved

@@ -15,7 +15,7 @@ from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
-MOST_EVENTS: Final = 100_000  # that are added up for one answer
+MAX_EVENTS: Final = 100_000  # that are added up for one answer
 
 
 Moved = tuple[int, int, int, int]  # shape, from, to, how many jobs
@@ -77,12 +77,12 @@ async def depths_at(tx: ReadTx, catalog: Catalog, point: PastPoint) -> Depths:
             if mark.until <= point.at and mark.seq <= point.seq:
                 found = await tx.series.between([SeriesKind.WORK], step, row.at, row.at + 1)
                 depths = {(r.namespace, r.name): read_figures(r).depth for r in found}
-                if await _add(tx, catalog, depths, mark.seq, point.seq, MOST_EVENTS):
+                if await _add(tx, catalog, depths, mark.seq, point.seq, MAX_EVENTS):
                     return depths
                 raise _too_much(point)
             before = row.at
     depths = {}
-    if await _add(tx, catalog, depths, 0, point.seq, MOST_EVENTS):
+    if await _add(tx, catalog, depths, 0, point.seq, MAX_EVENTS):
         return depths  # the beginning of the log, before the first figures
     raise _too_much(point)
 
@@ -101,12 +101,12 @@ async def _add(
 async def add_moves(tx: ReadTx, catalog: Catalog, depths: Depths, moved: Sequence[Moved]) -> None:
     """Adds jobs that went from state to state, counted by shape."""
     await catalog.know(tx, {shape for shape, *_ in moved})
-    for number, frm, to, count in moved:
+    for number, source, to, count in moved:
         shape = catalog.shapes[number]
-        shift(depths.setdefault((shape.namespace, shape.queue), {}), frm, to, count)
+        shift(depths.setdefault((shape.namespace, shape.queue), {}), source, to, count)
 
 
 def _too_much(point: PastPoint) -> InvalidInput:
-    expected = f"a time with at most {MOST_EVENTS} events since the figures before it"
+    expected = f"a time with at most {MAX_EVENTS} events since the figures before it"
     hint = "figures by the minute are kept for series_detail_ms"
     return InvalidInput("as_of", expected, format_moment(point.at), hint)

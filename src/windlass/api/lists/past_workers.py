@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.api.lists.past import MOST_EVENTS, PastPoint, find_point
+from windlass.api.lists.past import MAX_EVENTS, PastPoint, find_point
 from windlass.api.render import show_worker
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.rows.baseline import BaselineKind
@@ -23,7 +23,7 @@ from windlass.engine.verify.replay import Replay
 from windlass.ports.store import ReadTx, Snapshot
 from windlass.wire.workers import WorkerInfo
 
-MOST_FLEET: Final = 20_000  # events about workers that are replayed
+MAX_FLEET: Final = 20_000  # events about workers that are replayed
 
 
 async def past_workers(engine: Engine, as_of: str) -> list[WorkerInfo]:
@@ -34,9 +34,9 @@ async def past_workers(engine: Engine, as_of: str) -> list[WorkerInfo]:
 
     async def read(tx: ReadTx) -> list[WorkerInfo]:
         point = await find_point(tx, as_of)
-        events = await tx.views.fleet_events(0, point.seq, MOST_FLEET + 1)
-        if len(events) > MOST_FLEET:
-            expected = f"a time before which the log has at most {MOST_FLEET} events of workers"
+        events = await tx.views.fleet_events(0, point.seq, MAX_FLEET + 1)
+        if len(events) > MAX_FLEET:
+            expected = f"a time before which the log has at most {MAX_FLEET} events of workers"
             raise InvalidInput("as_of", expected, format_moment(point.at))
         known = {worker.id: worker for worker in await tx.workers.all()}
         own = [event for event in events if event.kind == EventKind.WORKER]
@@ -66,9 +66,9 @@ async def _held(tx: ReadTx, point: PastPoint) -> dict[int, int]:
     views = await tx.views.workers_with_counts()
     held = {view.worker.id: view.leases for view in views}
     newest = await tx.log.newest()
-    changes = await tx.series.held_since(point.seq, newest, MOST_EVENTS)
+    changes = await tx.series.held_since(point.seq, newest, MAX_EVENTS)
     if changes is None:
-        expected = f"a time after which at most {MOST_EVENTS} events have happened"
+        expected = f"a time after which at most {MAX_EVENTS} events have happened"
         raise InvalidInput("as_of", expected, format_moment(point.at))
     for worker, change in changes.items():
         held[worker] = held.get(worker, 0) - change

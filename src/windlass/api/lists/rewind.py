@@ -28,7 +28,7 @@ class Course:
         self.superseded_by: int | None = None
         self.lease: Lease | None = None
         self.closed: set[int] = set()  # attempts that have ended
-        self.is_whole = bool(events) and events[0].frm == 0
+        self.is_whole = bool(events) and events[0].source == 0
         for event in events:
             self._apply(event)
 
@@ -42,7 +42,7 @@ class Course:
             self._move(event, data)
 
     def _move(self, event: Event, data: dict[str, Any]) -> None:
-        if not event.frm:
+        if not event.source:
             self.adjustment = data.get("adjustment", 0)
         counts = data.get("counts")
         self.failed += counts == "failed"
@@ -58,7 +58,7 @@ class Course:
         elif self.lease is not None and event.to in _ACTIVE:
             started = event.at if event.to == RUNNING else self.lease.started_at
             self.lease = self.lease._replace(state=event.to, started_at=started)
-        elif event.frm in _ACTIVE:
+        elif event.source in _ACTIVE:
             self.closed.add(event.attempt)
             self.lease = None
         self.state = event.to

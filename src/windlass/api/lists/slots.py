@@ -6,8 +6,8 @@ from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, slot_of
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.times import format_moment
 
-MOST_SLOTS: Final = 1_000
-MOST_ROWS: Final = 30_000  # that one answer may read
+MAX_SLOTS: Final = 1_000
+MAX_ROWS: Final = 30_000  # that one answer may read
 
 
 class Span(NamedTuple):
@@ -34,9 +34,9 @@ def span_of(start: int, end: int, now: int, detail_ms: int, each: int) -> Span:
     kept = MINUTE if now - start <= detail_ms else TEN_MINUTES
     kept = HOUR if now - start > 7 * detail_ms else kept
     step = max(wanted, kept)
-    while step < HOUR and (end - start) // step * max(1, each) > MOST_ROWS:
+    while step < HOUR and (end - start) // step * max(1, each) > MAX_ROWS:
         step = TEN_MINUTES if step == MINUTE else HOUR
-    if (end - start) // step > MOST_SLOTS:
-        days = MOST_SLOTS * HOUR // 86_400_000
+    if (end - start) // step > MAX_SLOTS:
+        days = MAX_SLOTS * HOUR // 86_400_000
         raise InvalidInput("since", f"at most {days} days before until", format_moment(start))
     return Span(slot_of(start, step), slot_of(end - 1, step) + step, step)

@@ -80,7 +80,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
             "",
         )  # fmt: skip
     say("")
-    rows = [(t.at, t.frm or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
+    rows = [(t.at, t.source or "(new)", t.to, t.reason, t.actor) for t in job.transitions]
     print_table(("at", "from", "to", "reason", "by"), rows, "", WHOLE)
 
 

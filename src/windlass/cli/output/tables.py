@@ -50,8 +50,8 @@ NEVER_WRAPPED: Final = frozenset(
 # Where room is short, values in these columns end in an ellipsis; those in others are folded.
 CUT: Final = frozenset({"reason", "command", "worker", "expected", "progress"})
 # How narrow columns become before others are left out.
-LEAST: Final = {"name": 16, "command": 16, "reason": 20, "workflow": 16}
-LEAST_OF_OTHERS: Final = 12
+MIN_WIDTHS: Final = {"name": 16, "command": 16, "reason": 20, "workflow": 16}
+MIN_OF_OTHERS: Final = 12
 PIPE_WIDTH: Final = 10_000
 
 _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
@@ -128,7 +128,7 @@ def _column(n: int, name: str, cells: Sequence[Sequence[str]]) -> "Column":
     width = max(cell_len(name), *(cell_len(row[n]) for row in cells))
     if name in NEVER_WRAPPED:
         return Column(str(n), width, width, narrows=False)
-    return Column(str(n), width, min(width, LEAST.get(name, LEAST_OF_OTHERS)))
+    return Column(str(n), width, min(width, MIN_WIDTHS.get(name, MIN_OF_OTHERS)))
 
 
 def _fitted(cell: str, cut: bool) -> "Text":

@@ -17,7 +17,7 @@ DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 TIMEOUT: Final = aiohttp.ClientTimeout(total=15)
 ANSWER_LIMIT: Final = 1024 * 1024
 SLOWER_SECONDS: Final = 5
-LONGEST_SECONDS: Final = 1_800  # that anybody may take to sign in
+MAX_SECONDS: Final = 1_800  # that anybody may take to sign in
 
 
 class Endpoints(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ async def _wait(
 ) -> Tokens:
     form = {"grant_type": DEVICE_GRANT, "client_id": client_id, "device_code": code.device_code}
     pause = max(0.0, code.interval)
-    left = min(code.expires_in, LONGEST_SECONDS)
+    left = min(code.expires_in, MAX_SECONDS)
     while left > 0:
         await pass_time(pause)
         left -= max(pause, 0.1)

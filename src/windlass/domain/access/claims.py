@@ -12,7 +12,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.names import is_name
 
 SKEW_S: Final = 60  # how far another clock may be ahead of ours
-LONGEST_S: Final = 86_400  # between a token's issue and its expiry
+MAX_S: Final = 86_400  # between a token's issue and its expiry
 
 Claims = Mapping[str, Any]
 
@@ -40,8 +40,8 @@ def check_claims(claims: Claims, issuer: str, audiences: Sequence[str], now_s: f
         raise TokenRefused("the token has expired")
     if max(issued, _time(claims, "nbf", issued)) > now_s + SKEW_S:
         raise TokenRefused("the token is not valid yet")
-    if expires - issued > LONGEST_S:
-        raise TokenRefused(f"the token is valid for longer than {LONGEST_S // 3600} hours")
+    if expires - issued > MAX_S:
+        raise TokenRefused(f"the token is valid for longer than {MAX_S // 3600} hours")
     return expires
 
 

@@ -8,7 +8,7 @@ from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.options import doc
 
-LEAST_HEADERS: Final = 1024  # bytes; a token and the headers of any client need some
+MIN_HEADERS: Final = 1024  # bytes; a token and the headers of any client need some
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
@@ -16,7 +16,7 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
 
     header_bytes: Annotated[
         int,
-        doc("bytes", "The longest line and headers of one request.", least=LEAST_HEADERS),
+        doc("bytes", "The longest line and headers of one request.", least=MIN_HEADERS),
     ] = 32 * 1024
     header_count: Annotated[int, doc("headers", "The most headers of one request.", least=8)] = 100
     header_timeout_ms: Annotated[

@@ -12,7 +12,7 @@ from windlass.domain.values.errors import InvalidInput
 
 KEY_START: Final = "secret:"
 EVERYONE: Final = "*"  # stands for all namespaces
-MOST: Final = 100
+MAX_SECRETS: Final = 100
 OWN_START: Final = "WINDLASS_"  # prefix of variables that only the worker sets
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -45,8 +45,8 @@ def secret_clauses(names: Sequence[str], namespace: str, field: str) -> list[str
     """Returns the clauses a worker must meet to run a job with these secrets."""
     if not names:
         return []
-    if len(names) > MOST:
-        raise InvalidInput(f"{field}.secrets", f"at most {MOST}", len(names))
+    if len(names) > MAX_SECRETS:
+        raise InvalidInput(f"{field}.secrets", f"at most {MAX_SECRETS}", len(names))
     for number, name in enumerate(names):
         check_secret_name(name, f"{field}.secrets[{number}]")
     check_secret_namespace(namespace, f"{field}.namespace")

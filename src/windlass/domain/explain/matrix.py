@@ -13,7 +13,7 @@ from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import WorkerStatus
 
-MOST_ROWS: Final = 50
+MAX_ROWS: Final = 50
 SAMPLED: Final = 20  # workers of a row whose values are looked at
 NAMED: Final = 3  # different values of a row that are shown
 
@@ -32,7 +32,7 @@ class _Asked(NamedTuple):
 def matrix_of(job: int, shape: Shape, groups: Sequence[Group], describe: Describe) -> Matrix:
     """Returns the table of a job; `describe` says what some workers are like."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
-    shown, rest = ordered[:MOST_ROWS], ordered[MOST_ROWS:]
+    shown, rest = ordered[:MAX_ROWS], ordered[MAX_ROWS:]
     asked = _columns(shape, shown)
     return Matrix(
         job=job,

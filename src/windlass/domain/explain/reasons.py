@@ -23,7 +23,7 @@ from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim
 from windlass.domain.values.quantities import counted, readable_duration
 
-MOST_GROUPS: Final = 50  # with more workers, those with the same clause become one group
+MAX_GROUPS: Final = 50  # with more workers, those with the same clause become one group
 NAMED: Final = 3  # members of a group that are named
 
 
@@ -177,7 +177,7 @@ def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
 def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:
     """Returns workers for display: one entry per set of obstacles, the nearest first."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
-    if len(ordered) > MOST_GROUPS:
+    if len(ordered) > MAX_GROUPS:
         return _by_clause(ordered)
     return tuple(_entry(group.obstacles, group.names) for group in ordered)
 

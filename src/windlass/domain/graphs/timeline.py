@@ -6,10 +6,10 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-MOST_BARS: Final = 2_000
+MAX_BARS: Final = 2_000
 COLUMNS: Final = 1_500  # a bar shorter than this part of the time shown is not told apart
-MOST_GAPS: Final = 100
-SHORTEST_GAP_MS: Final = 1_000
+MAX_GAPS: Final = 100
+MIN_GAP_MS: Final = 1_000
 GAP_SHARE: Final = 0.02  # of all the time, at least
 
 
@@ -74,7 +74,7 @@ def lay_out(runs: Iterable[Run], window: Window) -> Timeline:
     end = max((run.end for run in ordered), default=0)
     shown_from, shown_until = window.start or start, window.end or end
     gaps = idle_gaps(ordered)
-    kept = sorted(sorted(gaps, key=lambda gap: gap[0] - gap[1])[:MOST_GAPS])
+    kept = sorted(sorted(gaps, key=lambda gap: gap[0] - gap[1])[:MAX_GAPS])
     lanes = _lanes(ordered)
     some = lanes[window.first : window.first + window.most]
     bars = _few_bars([rows for _, _, rows in some], shown_from, shown_until)
@@ -90,7 +90,7 @@ def idle_gaps(ordered: Sequence[Run]) -> list[tuple[int, int]]:
     if not ordered:
         return []
     end = max(run.end for run in ordered)
-    shortest = max(SHORTEST_GAP_MS, (end - ordered[0].start) * GAP_SHARE)
+    shortest = max(MIN_GAP_MS, (end - ordered[0].start) * GAP_SHARE)
     gaps: list[tuple[int, int]] = []
     busy_until = ordered[0].end
     for run in ordered:
@@ -120,7 +120,7 @@ def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list
     finest = max(1, (end - start) // COLUMNS)
     while True:
         found = [_join(lane, start, end, finest) for lane in lanes]
-        if sum(map(len, found)) <= max(MOST_BARS, len(lanes)):
+        if sum(map(len, found)) <= max(MAX_BARS, len(lanes)):
             return found
         finest *= 2
 

@@ -10,8 +10,8 @@ from windlass.domain.graphs.graph import SLICE, WIDE, Graph
 from windlass.domain.graphs.groups import ROOT, Part, Split, split
 from windlass.domain.graphs.layout import Size, Slot, arrange, spread
 
-MOST_BOXES: Final = 500
-MOST_EDGES: Final = 1_000
+MAX_BOXES: Final = 500
+MAX_EDGES: Final = 1_000
 LEVELS: Final = 300  # open groups whose parts are kept
 JOB: Final[Size] = (190.0, 44.0)  # at least; names of jobs that differ at their end are long
 GROUP: Final[Size] = (210.0, 68.0)
@@ -98,7 +98,7 @@ class Levels:
         shown_in = _shown_in(len(self.graph), drawn.boxes)
         edges = _edges(self.graph, shown_in) if chosen else _sorted(self._level(ROOT).edges)
         return View(
-            drawn.boxes, edges[:MOST_EDGES], shown_in, left, max(0, len(edges) - MOST_EDGES),
+            drawn.boxes, edges[:MAX_EDGES], shown_in, left, max(0, len(edges) - MAX_EDGES),
             drawn.width, drawn.height,
         )  # fmt: skip
 
@@ -116,7 +116,7 @@ class Levels:
             path = self._path(group)
             fresh = [one for one in path or () if one not in chosen]
             more = sum(len(self._level(one).parts) for one in fresh)
-            if path is not None and shown + more <= MOST_BOXES:
+            if path is not None and shown + more <= MAX_BOXES:
                 chosen.update(fresh)
                 shown += more
             elif path is not None:

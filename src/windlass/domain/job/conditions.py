@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 LENGTH_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 20
-MOST_NAMES: Final = 100  # in one call
+MAX_NAMES: Final = 100  # in one call
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*'|\"[^\"]*\")|(?P<number>-?\d{1,15}(?:\.\d{1,15})?(?![\w.]))"
     r"|(?P<name>[A-Za-z_][\w.-]*)|(?P<sign>==|!=|<=|>=|&&|\|\||[<>!(),]))"
@@ -173,8 +173,8 @@ class _Reader:
                 raise self._meaning.refuse(f"quoted names in {function}()", got)
             given.append(text_of(self._tokens[self._next].word))
             self._next += 1
-            if len(given) > MOST_NAMES:
-                raise self._meaning.refuse(f"at most {MOST_NAMES} names in {function}()", "more")
+            if len(given) > MAX_NAMES:
+                raise self._meaning.refuse(f"at most {MAX_NAMES} names in {function}()", "more")
         return self._meaning.call(function, given)
 
     def _inside(self) -> Any:

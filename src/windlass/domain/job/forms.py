@@ -22,8 +22,8 @@ NEVER: Final = "never"
 NONE: Final = "none"
 FOREVER: Final = "forever"
 REPEATABLE: Final = "Repeatable."
-MOST: Final = 2**31 - 1  # processes or open files
-LONGEST_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
+MAX_COUNT: Final = 2**31 - 1  # processes or open files
+MAX_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
 _MOMENT_EXPECTED: Final = (
     "a time such as 2030-01-02T03:04:05Z, with its zone, or a duration from now such as 15m"
@@ -145,8 +145,8 @@ def _moment(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(field, _MOMENT_EXPECTED, value)
     moment = parse_moment(value, field)
-    if not 0 <= moment <= LONGEST_MS:
-        raise InvalidInput(field, f"a time between 1970 and {format_moment(LONGEST_MS)}", value)
+    if not 0 <= moment <= MAX_MS:
+        raise InvalidInput(field, f"a time between 1970 and {format_moment(MAX_MS)}", value)
     return str(_kept(value, format_moment(moment)))
 
 
@@ -197,8 +197,8 @@ def _limits(value: Any, field: str) -> JobLimits | None:
     given: JobLimits = converted(value, JobLimits, field)
     for name in ("processes", "open_files"):
         count = getattr(given, name)
-        if count is not None and (type(count) is not int or not 1 <= count <= MOST):
-            raise InvalidInput(f"{field}.{name}", f"an integer from 1 to {MOST}", count)
+        if count is not None and (type(count) is not int or not 1 <= count <= MAX_COUNT):
+            raise InvalidInput(f"{field}.{name}", f"an integer from 1 to {MAX_COUNT}", count)
     settled = JobLimits(
         _size_limit(given.memory, f"{field}.memory"),
         None if given.cpu_time is None else _duration(given.cpu_time, f"{field}.cpu_time"),

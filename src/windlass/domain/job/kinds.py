@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-MOST_WORDS: Final = 3  # of a program and its first argument, with the options between them
+MAX_WORDS: Final = 3  # of a program and its first argument, with the options between them
 NAME_LIMIT: Final = 120
 # A program's name; anything else on a command line may be a secret.
 _PROGRAM: Final = re.compile(r"[\w.+-]{1,60}")
@@ -62,11 +62,11 @@ def program_or_task(spec: bytes) -> str:
 
 def _of_program(argv: list[str]) -> tuple[str, ...]:
     if len(argv) > 2 and _base(argv[0]) in _SHELLS and argv[1].startswith("-"):
-        argv = argv[2].split(None, MOST_WORDS) or argv
+        argv = argv[2].split(None, MAX_WORDS) or argv
     if not argv:
         return ()
     words = [_base(argv[0])]
-    for word in argv[1:MOST_WORDS]:
+    for word in argv[1:MAX_WORDS]:
         words.append(word)
         if not word.startswith("-"):
             break

@@ -13,7 +13,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.domain.values.suggest import did_you_mean
 
-MOST_FAILURES: Final = 50
+MAX_FAILURES: Final = 50
 CLASSES: Final = tuple(str(c) for c in FailureClass if c is not FailureClass.CANCELED)
 BUILT_IN: Final = frozenset(
     name
@@ -34,8 +34,8 @@ def check_retries(spec: JobSpec, field: str) -> None:
 
 def _check_failures(names: tuple[str, ...], field: str, functions: bool) -> None:
     """Raises `InvalidInput` for what is no class of failures, and no exception of a function."""
-    if len(names) > MOST_FAILURES:
-        raise InvalidInput(field, f"at most {MOST_FAILURES} failures", len(names))
+    if len(names) > MAX_FAILURES:
+        raise InvalidInput(field, f"at most {MAX_FAILURES} failures", len(names))
     for name in names:
         if name in CLASSES or (functions and _is_exception(name)):
             continue

@@ -108,17 +108,17 @@ ACTIVE: Final[frozenset[State]] = frozenset(
 )
 
 TRANSITION_CODES: Final[frozenset[tuple[int, int]]] = frozenset(
-    (NEW_CODE if frm is None else frm.code, to.code)
-    for frm, allowed in TRANSITIONS.items()
+    (NEW_CODE if source is None else source.code, to.code)
+    for source, allowed in TRANSITIONS.items()
     for to in allowed
 )
 
 
-def validate_transition(frm: State | None, to: State) -> None:
-    """Raises `InvalidTransition` unless `frm` may become `to` (None: a new job)."""
-    allowed = TRANSITIONS[frm]
+def validate_transition(source: State | None, to: State) -> None:
+    """Raises `InvalidTransition` unless `source` may become `to` (None: a new job)."""
+    allowed = TRANSITIONS[source]
     if to not in allowed:
-        raise InvalidTransition(frm, to, [state for state in State if state in allowed])
+        raise InvalidTransition(source, to, [state for state in State if state in allowed])
 
 
 def is_terminal(state: State) -> bool:

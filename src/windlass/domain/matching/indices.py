@@ -17,7 +17,7 @@ from windlass.domain.values.errors import InvalidInput
 Indices = dict[str, tuple[str, ...]]  # by resource
 
 PREFIX: Final = "indices:"
-MOST: Final = 4_096  # of one resource on one worker
+MAX_INDICES: Final = 4_096  # of one resource on one worker
 GPUS: Final = "gpus"
 VENDOR: Final = "gpu:vendor"
 AMD: Final = "amd"
@@ -41,8 +41,8 @@ def parse_indices(text: str, resource: str) -> tuple[str, ...]:
     found: list[str] = []
     for part in inner.split(",") if inner else ():
         found += _names(part.strip(), field)
-        if len(found) > MOST:
-            raise InvalidInput(field, f"at most {MOST} indices", text)
+        if len(found) > MAX_INDICES:
+            raise InvalidInput(field, f"at most {MAX_INDICES} indices", text)
     if len(set(found)) < len(found):
         raise InvalidInput(field, "each index once", text)
     return tuple(found)
@@ -54,8 +54,8 @@ def _names(part: str, field: str) -> Sequence[str]:
     span = None if quoted else _RANGE.fullmatch(name)
     if span is not None:
         first, last = int(span[1]), int(span[2])
-        if not first <= last < first + MOST:
-            raise InvalidInput(field, f"a rising range of at most {MOST}", part)
+        if not first <= last < first + MAX_INDICES:
+            raise InvalidInput(field, f"a rising range of at most {MAX_INDICES}", part)
         return [str(number) for number in range(first, last + 1)]
     if not _NAME.fullmatch(name):
         raise InvalidInput(field, _EXPECTED, part)

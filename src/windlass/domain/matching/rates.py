@@ -12,8 +12,8 @@ import msgspec
 
 from windlass.domain.values.errors import InvalidInput
 
-MOST_STARTS: Final = 1_000  # remembered for one key
-LONGEST_MS: Final = 366 * 86_400_000
+MAX_STARTS: Final = 1_000  # remembered for one key
+MAX_MS: Final = 366 * 86_400_000
 
 
 class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,10 +26,10 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def check_rate(rate: Rate, field: str) -> None:
     """Raises `InvalidInput` for numbers that no rate can have. The key is checked as a name."""
-    if not _is_whole(rate.max) or not 1 <= rate.max <= MOST_STARTS:
-        expected = f"an integer from 1 to {MOST_STARTS}; for more, use a shorter period"
+    if not _is_whole(rate.max) or not 1 <= rate.max <= MAX_STARTS:
+        expected = f"an integer from 1 to {MAX_STARTS}; for more, use a shorter period"
         raise InvalidInput(f"{field}.max", expected, rate.max)
-    if not _is_whole(rate.per_ms) or not 1 <= rate.per_ms <= LONGEST_MS:
+    if not _is_whole(rate.per_ms) or not 1 <= rate.per_ms <= MAX_MS:
         raise InvalidInput(f"{field}.per", "a duration from 1ms to 366d", rate.per_ms)
 
 

@@ -30,7 +30,7 @@ TAGS: Final = "tags"
 MICROS: Final = 1_000_000  # of one unit of money
 HOUR_MS: Final = 3_600_000
 
-MOST_WORKERS: Final = 10_000
+MAX_WORKERS: Final = 10_000
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _BODY_LIMIT: Final = 256 * 1024
 
@@ -178,8 +178,8 @@ _DURATIONS: Final = {
 }
 _WHOLE: Final = {
     "slots": (1, 1_000),
-    "min_workers": (0, MOST_WORKERS),
-    "max_workers": (0, MOST_WORKERS),
+    "min_workers": (0, MAX_WORKERS),
+    "max_workers": (0, MAX_WORKERS),
     "priority": (-1_000_000, 1_000_000),
 }
 _FLAGS: Final = ("spot", "enabled")

@@ -92,8 +92,8 @@ def _lines_of(event: Event, names: Names) -> list[str]:
 
 
 def _transition(event: Event, to: State, names: Names) -> str:
-    frm = STATE_BY_CODE[event.frm]
-    before = "NEW" if frm is None else frm.upper()
+    source = STATE_BY_CODE[event.source]
+    before = "NEW" if source is None else source.upper()
     reason = reason_of(event, to, _named(event.worker, names).name)
     by = f", by {event.actor}" if event.actor else ""
     return f"[FSM] Job {event.job}: {before} → {to.upper()} (reason: {reason}{by})"
@@ -103,7 +103,7 @@ def reason_of(event: Event, to: State, worker: str) -> str:
     """Returns why a job moved to this state, also where the log stores no text."""
     if event.reason:
         return event.reason
-    text = (None if event.frm else _SUBMITTED.get(to)) or _REASONS[to]
+    text = (None if event.source else _SUBMITTED.get(to)) or _REASONS[to]
     return text.format(worker=worker)
 
 
@@ -111,7 +111,7 @@ def actor_of(event: Event, to: State, worker: str, submitted_by: str | None) -> 
     """Returns who moved a job: a person, a worker, or the scheduler itself."""
     if event.actor:
         return event.actor
-    if not event.frm:
+    if not event.source:
         return submitted_by
     return f"worker {worker}" if to in _BY_WORKERS else "scheduler"
 

@@ -33,8 +33,8 @@ class EventKind(IntEnum):
 class Event(NamedTuple):
     """One row of the log; `seq` is 0 until the store has numbered it.
 
-    `frm` and `to` are state codes (0 for none). `data` is a JSON object as text, used if a replay
-    or a log line needs more than the columns.
+    `source` and `to` are state codes (0 for none). `data` is a JSON object as text, used if a
+    replay or a log line needs more than the columns.
     """
 
     seq: int
@@ -44,7 +44,7 @@ class Event(NamedTuple):
     attempt: int
     worker: int
     incarnation: int
-    frm: int
+    source: int
     to: int
     reason: str | None
     actor: str | None
@@ -78,9 +78,9 @@ class Moves(NamedTuple):
 def expand(moves: Moves) -> Iterator[Event]:
     """Yields the single events of `moves`, in order."""
     kind = int(EventKind.JOB)
-    for frm, to in moves.steps:
+    for source, to in moves.steps:
         for job, attempt in zip(moves.jobs, moves.attempts, strict=True):
             yield Event(
-                0, moves.at, kind, job, attempt, moves.worker, moves.incarnation, frm, to,
+                0, moves.at, kind, job, attempt, moves.worker, moves.incarnation, source, to,
                 moves.reason, moves.actor, moves.data,
             )  # fmt: skip

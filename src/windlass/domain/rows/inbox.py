@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 PROTOCOL: Final = 1  # between libraries and the function that takes submissions
-MOST_JOBS: Final = 100_000  # in one submission
+MAX_JOBS: Final = 100_000  # in one submission
 
 
 class InboxRow(NamedTuple):

@@ -68,7 +68,7 @@ class Move(NamedTuple):
 
     seq: int
     at: int
-    frm: int
+    source: int
     to: int
     attempt: int
     shape: int | None
@@ -170,7 +170,7 @@ class Figures(msgspec.Struct, array_like=True):
 
     def count(self, move: Move) -> None:
         """Counts one transition."""
-        if not move.frm:
+        if not move.source:
             self.submitted += 1
         if move.to == State.RUNNING.code:
             self.started += 1
@@ -187,7 +187,7 @@ class Figures(msgspec.Struct, array_like=True):
             self.stopped += 1
         elif move.to == State.RETRYING.code:
             self.retried += 1
-        if move.frm in _ACTIVE and move.to not in _ACTIVE and move.failure == _LOST:
+        if move.source in _ACTIVE and move.to not in _ACTIVE and move.failure == _LOST:
             self.lost += 1
 
     def sample(self, depth: Mapping[int, int]) -> None:
@@ -218,10 +218,10 @@ def slot_of(at: int, step: int) -> int:
     return at - at % step
 
 
-def shift(depth: dict[int, int], frm: int, to: int, by: int = 1) -> None:
+def shift(depth: dict[int, int], source: int, to: int, by: int = 1) -> None:
     """Moves jobs from one state to another; those that ended are not counted."""
-    if frm:
-        depth[frm] = depth.get(frm, 0) - by
+    if source:
+        depth[source] = depth.get(source, 0) - by
     if to not in _ENDED:
         depth[to] = depth.get(to, 0) + by
 

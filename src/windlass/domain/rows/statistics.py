@@ -14,8 +14,8 @@ import msgspec
 
 PER_OCTAVE: Final = 8
 HALF_LIFE_MS: Final = 86_400_000
-MOST_WEIGHT: Final = 200.0  # what all that was known weighs at most when values are added
-LEAST_WEIGHT: Final = 0.05  # a bucket that weighs less is forgotten
+MAX_WEIGHT: Final = 200.0  # what all that was known weighs at most when values are added
+MIN_WEIGHT: Final = 0.05  # a bucket that weighs less is forgotten
 
 _decode: Final = msgspec.json.Decoder(dict[int, float]).decode
 
@@ -129,11 +129,11 @@ def gather(values: Iterable[int]) -> Histogram:
 def fade(known: Histogram, elapsed_ms: int) -> Histogram:
     """Returns what is remembered after so long, as light as the past may be beside new values."""
     factor = 0.5 ** (max(0, elapsed_ms) / HALF_LIFE_MS)
-    if known.weight * factor > MOST_WEIGHT:
-        factor = MOST_WEIGHT / known.weight
+    if known.weight * factor > MAX_WEIGHT:
+        factor = MAX_WEIGHT / known.weight
     if factor == 1.0:
         return known
-    kept = {b: w * factor for b, w in known.buckets.items() if w * factor >= LEAST_WEIGHT}
+    kept = {b: w * factor for b, w in known.buckets.items() if w * factor >= MIN_WEIGHT}
     if not kept:
         return Histogram(seen=known.seen)
     share = sum(kept.values()) / known.weight

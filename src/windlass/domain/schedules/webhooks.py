@@ -13,7 +13,7 @@ from windlass.domain.values.errors import InvalidInput
 URL_LIMIT: Final = 2_000
 TRIES: Final = 12
 FIRST_PAUSE_MS: Final = 5_000
-LONGEST_PAUSE_MS: Final = 600_000
+MAX_PAUSE_MS: Final = 600_000
 
 # IPv6 prefixes that embed an IPv4 address, in the last 32 bits or in bits 16 to 48.
 _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
@@ -91,5 +91,5 @@ def pause_ms(tries: int) -> int | None:
     """Returns how long to wait after this many failed tries; None to give up."""
     if tries >= TRIES:
         return None
-    longest: int = min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS)
+    longest: int = min(FIRST_PAUSE_MS * 2 ** (tries - 1), MAX_PAUSE_MS)
     return longest

@@ -21,7 +21,7 @@ LITERAL: Final = "$literal"
 RESERVED: Final = frozenset({RESULT, TEXT, LOOKUP, FILE, LITERAL})
 
 DIGEST: Final = "sha256"  # in a file: an upload
-MOST: Final = 2**62  # the highest id of a job
+MAX_JOB_ID: Final = 2**62  # the highest id of a job
 Replace = Callable[[Any], Any]
 
 
@@ -51,7 +51,7 @@ def results_in(value: object, field: str) -> Iterator[int | str]:
     """Yields the jobs whose results a JSON value names; raises `InvalidInput` for none."""
     for reference in references_in(value, RESULT):
         job = job_of(reference)
-        if not (isinstance(job, str) and job) and not (type(job) is int and 1 <= job <= MOST):
+        if not (isinstance(job, str) and job) and not (type(job) is int and 1 <= job <= MAX_JOB_ID):
             expected = f'{{"{RESULT}": JOB}}, with the id or the name of a job'
             raise InvalidInput(field, expected, reference)
         yield job

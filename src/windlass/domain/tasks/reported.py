@@ -11,8 +11,8 @@ import msgspec
 
 from windlass.domain.values.json_values import DEPTH_LIMIT, refuse_deep
 
-MOST_TASKS: Final = 100  # of one worker
-MOST_SHOWN: Final = 1_000  # of all workers together
+MAX_TASKS: Final = 100  # of one worker
+MAX_SHOWN: Final = 1_000  # of all workers together
 TASK_LIMIT: Final = 4_096  # bytes of one task as JSON
 ALL_LIMIT: Final = 48 * 1_024  # bytes of all tasks of a worker
 NAME_LIMIT: Final = 500
@@ -47,7 +47,7 @@ def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
         if _size(task) > TASK_LIMIT:
             short = msgspec.structs.replace(task, schema={}, options={}, order=[])
         left -= _size(short)
-        if left < 0 or len(told) == MOST_TASKS:
+        if left < 0 or len(told) == MAX_TASKS:
             break
         told.append(msgspec.to_builtins(short))
     return told
@@ -55,7 +55,7 @@ def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
 
 def unpack(told: object) -> list[ReportedTask]:
     """Returns what a worker told, as far as it fits; never raises."""
-    listed = told[:MOST_TASKS] if isinstance(told, list) else ()
+    listed = told[:MAX_TASKS] if isinstance(told, list) else ()
     return [task for one in listed if (task := _read(one)) is not None]
 
 

@@ -12,9 +12,9 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
 TEXTS: Final = ("argv", "env", "stdin")  # arguments that are texts, also if results stand there
-MOST_WORDS: Final = 100_000
-MOST_FILES: Final = 1_000
-MOST_OUTPUTS: Final = 100
+MAX_WORDS: Final = 100_000
+MAX_FILES: Final = 1_000
+MAX_OUTPUTS: Final = 100
 OUTPUT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,99}")
 OUTPUT_FORM: Final = "names of letters, digits, _ and -"
 PATH_LIMIT: Final = 1_000
@@ -106,8 +106,8 @@ def _filled(args: object) -> object:
 
 
 def _check_outputs(names: list[str], field: str) -> None:
-    if len(names) > MOST_OUTPUTS:
-        raise InvalidInput(f"{field}.outputs", f"at most {MOST_OUTPUTS}", len(names))
+    if len(names) > MAX_OUTPUTS:
+        raise InvalidInput(f"{field}.outputs", f"at most {MAX_OUTPUTS}", len(names))
     for name in names:
         if not OUTPUT_NAME.fullmatch(name):
             raise InvalidInput(f"{field}.outputs", OUTPUT_FORM, name)
@@ -126,8 +126,8 @@ def cpu_seconds(shell: ShellArgs, field: str = "args") -> int:
 
 
 def _check_words(argv: list[str], field: str) -> None:
-    if not argv or len(argv) > MOST_WORDS:
-        raise InvalidInput(f"{field}.argv", f"a list of 1 to {MOST_WORDS} words", len(argv))
+    if not argv or len(argv) > MAX_WORDS:
+        raise InvalidInput(f"{field}.argv", f"a list of 1 to {MAX_WORDS} words", len(argv))
     if not argv[0]:
         raise InvalidInput(f"{field}.argv[0]", "the name of a program", "nothing")
     for index, word in enumerate(argv):
@@ -148,8 +148,8 @@ def _check_env(env: dict[str, str], field: str) -> None:
 
 
 def _check_inputs(inputs: list[Input], field: str) -> None:
-    if len(inputs) > MOST_FILES:
-        raise InvalidInput(f"{field}.inputs", f"at most {MOST_FILES}", len(inputs))
+    if len(inputs) > MAX_FILES:
+        raise InvalidInput(f"{field}.inputs", f"at most {MAX_FILES}", len(inputs))
     for index, item in enumerate(inputs):
         where = f"{field}.inputs[{index}]"
         if item.file is not None:
@@ -178,8 +178,8 @@ def _check_file(item: Input, where: str) -> None:
 
 
 def _check_artifacts(patterns: list[str], field: str) -> None:
-    if len(patterns) > MOST_FILES:
-        raise InvalidInput(f"{field}.artifacts", f"at most {MOST_FILES}", len(patterns))
+    if len(patterns) > MAX_FILES:
+        raise InvalidInput(f"{field}.artifacts", f"at most {MAX_FILES}", len(patterns))
     for index, pattern in enumerate(patterns):
         check_path(pattern, f"{field}.artifacts[{index}]")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 GOT_LIMIT = 80
-_LONGEST_INT_BITS = 256
+_MAX_INT_BITS = 256
 
 
 class _NotKnown:
@@ -157,15 +157,15 @@ class InvalidTransition(WindlassError):
 
     code = "invalid_transition"
 
-    def __init__(self, frm: str | None, to: str, allowed: Iterable[str] = ()) -> None:
-        self.frm = frm
+    def __init__(self, source: str | None, to: str, allowed: Iterable[str] = ()) -> None:
+        self.source = source
         self.to = to
         self.allowed = tuple(str(state) for state in allowed)
-        super().__init__(frm, to, self.allowed)
+        super().__init__(source, to, self.allowed)
 
     @property
     def message(self) -> str:
-        came_from = "(new)" if self.frm is None else str(self.frm)
+        came_from = "(new)" if self.source is None else str(self.source)
         may = ", ".join(self.allowed) if self.allowed else "nothing"
         return f"invalid transition from {came_from} to {self.to}: {came_from} may become {may}"
 
@@ -269,7 +269,7 @@ def _reads_well(text: str) -> bool:
 
 
 def _represent(value: object) -> str:
-    if isinstance(value, int) and value.bit_length() > _LONGEST_INT_BITS:
+    if isinstance(value, int) and value.bit_length() > _MAX_INT_BITS:
         return f"an integer of {value.bit_length()} bits"
     short = reprlib.Repr()
     short.maxstring = short.maxother = 2 * GOT_LIMIT

@@ -18,8 +18,8 @@ from windlass.domain.values.quantities import (
 )
 
 # Far above every sensible value, far below the limit of a 64-bit column.
-_LARGEST: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
-_LARGEST_COUNT: Final = 1_000_000_000
+_MAX_OF_UNIT: Final = {"ms": DURATION_LIMIT_MS, "bytes": 2**40}
+_MAX_COUNT: Final = 1_000_000_000
 _DAY_MS: Final = 86_400_000
 
 NEVER: Final = "never"
@@ -149,7 +149,7 @@ def _check_number(name: str, value: object, fraction: bool, meta: Meta) -> None:
     unit = _unit(meta)
     is_ms = unit == "ms"
     least = (meta.extra or {}).get("least", 0)
-    largest = _LARGEST.get(unit, _LARGEST_COUNT)
+    largest = _MAX_OF_UNIT.get(unit, _MAX_COUNT)
     # Written so that NaN, which compares false with everything, is refused too.
     if not value >= least:
         bound, got = (shown_ms(least), shown_ms(value)) if is_ms else (least, value)

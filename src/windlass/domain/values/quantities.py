@@ -35,7 +35,7 @@ _SIZE_UNITS: Final = {
 }
 _SIZE: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[a-z]*)")
 
-_MOST_WHOLE: Final = 10_000  # of a unit that is not the largest: 4000GiB, not 3.9TiB
+_MAX_WHOLE: Final = 10_000  # of a unit that is not the largest: 4000GiB, not 3.9TiB
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9])(?=[A-Z])")
 
 _DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d, 1w or 2m30s"
@@ -125,7 +125,7 @@ def format_size(size: int) -> str:
             return f"{_one_decimal(size * 10 // unit)}{name}"
     for units in (_BINARY_UNITS, _DECIMAL_UNITS):
         for name, unit in reversed(units.items()):
-            if unit > 1 and size % unit == 0 and size // unit < _MOST_WHOLE:
+            if unit > 1 and size % unit == 0 and size // unit < _MAX_WHOLE:
                 return f"{size // unit}{name}"
     name, unit = _largest_unit(_BINARY_UNITS, size)
     return f"{_one_decimal((size * 10 + unit // 2) // unit)}{name}"

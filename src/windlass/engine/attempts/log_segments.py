@@ -25,7 +25,7 @@ from windlass.ports.blobs import BlobInfo, Blobs
 
 FOLDER: Final = "logs"
 SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
-LARGEST: Final = 2**53  # no log has a byte there
+MAX_OFFSET: Final = 2**53  # no log has a byte there
 DELETE_AT_ONCE: Final = 1_000
 UNKNOWN: Final = 1  # the size of a gap at the end of a log whose end never came
 TRIES: Final = 4  # a segment that is read may be joined with others, and those with more
@@ -216,7 +216,9 @@ class Logs:
         for first in range(0, len(inside), DELETE_AT_ONCE):
             await self._blobs.delete(inside[first : first + DELETE_AT_ONCE])
 
-    async def times(self, row: LogRow, begin: int = 0, end: int = LARGEST) -> list[tuple[int, int]]:
+    async def times(
+        self, row: LogRow, begin: int = 0, end: int = MAX_OFFSET
+    ) -> list[tuple[int, int]]:
         """Returns from which byte on segments that begin in a range came at which time in ms."""
         came: dict[int, int] = {}
         async for info, start, _ in self._objects(row, begin, end):
@@ -244,7 +246,7 @@ class Logs:
                 yield Segment(info.key, begin, end, newlines, info.modified_ms)
 
     async def _objects(
-        self, row: LogRow, start: int, before: int = LARGEST
+        self, row: LogRow, start: int, before: int = MAX_OFFSET
     ) -> AsyncIterator[tuple[BlobInfo, int, int]]:
         """Yields the segments that begin in this range, each before its times if it has any."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"

@@ -6,7 +6,7 @@ The policy stays here: workers report the duration, and learn how long they may 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.job.forms import LONGEST_MS
+from windlass.domain.job.forms import MAX_MS
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.timeouts import limits_for
@@ -62,7 +62,7 @@ async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int | None:
         work.config.timeouts,
         task=timed_as(spec.task, spec.args),
         queue=spec.queue,
-        duration_ms=min(duration_ms, LONGEST_MS),
+        duration_ms=min(duration_ms, MAX_MS),
         own_run_ms=spec.timeout_ms,
         own_idle_ms=spec.idle_timeout_ms,
     )

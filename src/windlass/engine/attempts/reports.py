@@ -39,7 +39,7 @@ RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code
 TIMED_OUT = State.TIMED_OUT.code
 
-LARGEST_CODE = 2**31 - 1
+MAX_CODE = 2**31 - 1
 
 _BACKSLASH = ord("\\")
 _encode = msgspec.json.Encoder().encode
@@ -86,7 +86,7 @@ def split_reports(
     for item in _items_of(request):
         if type(item) is Finished and item.outcome == "completed" and item.job not in done:
             code = item.exit_code
-            fits = code is None or -LARGEST_CODE <= code <= LARGEST_CODE
+            fits = code is None or -MAX_CODE <= code <= MAX_CODE
             if item.result is None and fits:
                 done[item.job] = worker, item
                 continue
@@ -377,7 +377,7 @@ def _failure_of(item: Finished, lease: Lease) -> Failure:
 def exit_code_of(item: Finished) -> int | None:
     """Returns the exit code within the range that every store keeps."""
     code = item.exit_code
-    return code if code is None else max(-LARGEST_CODE, min(LARGEST_CODE, code))
+    return code if code is None else max(-MAX_CODE, min(MAX_CODE, code))
 
 
 def _storable(value: object, limit: int) -> tuple[bytes | None, str | None]:

@@ -192,5 +192,5 @@ def _record(
     for (worker, incarnation), (jobs, attempts) in holders.items():
         work.move_all(jobs, attempts, steps, worker, incarnation)
     for (shape, workflow), count in counts.items():
-        for frm, to in steps:
-            work.count_moves(shape, workflow, frm, to, count)
+        for source, to in steps:
+            work.count_moves(shape, workflow, source, to, count)

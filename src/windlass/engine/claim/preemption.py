@@ -20,7 +20,7 @@ from windlass.ports.store import Head
 from windlass.ports.store.fleet.placement import Preemptible
 
 RUNNING = State.RUNNING.code
-MOST = 20  # told in one round
+MAX_PER_ROUND = 20  # told in one round
 PREEMPTED = "preempted"
 
 
@@ -52,7 +52,7 @@ async def preempt(work: Work) -> int:
     victims: dict[int, Head] = {}
     pending = [lease for lease in running if lease.told]
     left = [lease for lease in running if not lease.told]
-    for head in sorted(heads, key=lambda h: (h.rank, h.job))[:MOST]:
+    for head in sorted(heads, key=lambda h: (h.rank, h.job))[:MAX_PER_ROUND]:
         victim = _victim(work, fleet, head, pending, left)
         if victim is not None:
             left.remove(victim)

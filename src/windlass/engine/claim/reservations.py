@@ -19,7 +19,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
 
 QUEUED = State.QUEUED.code
-MOST = 20  # reservations made in one round
+MAX_PER_ROUND = 20  # reservations made in one round
 
 
 async def review(work: Work) -> int:
@@ -64,7 +64,7 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
     workers = [row for row in await work.tx.workers.all() if in_good_standing(row.status)]
     rooms = await rooms_of(work, workers)
     made = 0
-    for head in waiting[:MOST]:
+    for head in waiting[:MAX_PER_ROUND]:
         worker = _choose(work, head.shape, [w for w in workers if w.id not in taken], rooms)
         if worker is None:
             continue
@@ -93,7 +93,7 @@ async def _overdue(work: Work, heads: Iterable[Head], kept: set[int]) -> list[He
             continue
         if await _queued_at(work, head.job) <= latest:
             old.append(head)
-        if len(old) == MOST:
+        if len(old) == MAX_PER_ROUND:
             break
     return old
 

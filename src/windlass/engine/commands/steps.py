@@ -26,7 +26,7 @@ from windlass.ports.store import Store
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
 JOIN_LIMIT: Final = 10_000  # jobs of one wait
 LOOKED_AT: Final = 200  # waits for jobs that one read looks at
-LONGEST_MS: Final = 100 * 366 * 86_400_000
+MAX_MS: Final = 100 * 366 * 86_400_000
 
 _encode = msgspec.json.Encoder().encode
 
@@ -149,7 +149,7 @@ class Steps:
 
     async def _wait(self, holder: Holder, wait: WaitSpec) -> StepRow:
         check_name("key", wait.key)
-        if wait.wait_ms is not None and not 0 <= wait.wait_ms <= LONGEST_MS:
+        if wait.wait_ms is not None and not 0 <= wait.wait_ms <= MAX_MS:
             raise InvalidInput("timeout", "from 0 to 100 years", wait.wait_ms)
         row: StepRow = await self._write(holder, begin_wait(wait))
         return row

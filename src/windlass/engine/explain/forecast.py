@@ -17,7 +17,7 @@ from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
-MOST: Final = 100  # jobs of a list that get a forecast
+MAX_JOBS: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000
 ALIKE_MS: Final = 1_000  # jobs of a list that were submitted this close together share a line
@@ -83,7 +83,7 @@ class Forecaster:
 
     async def forecasts(self, views: Sequence[JobRecord]) -> dict[int, Forecast]:
         """Forecasts the jobs that run or wait for a worker; of many, only the first few."""
-        wanted = [view for view in views if _has_future(view)][:MOST]
+        wanted = [view for view in views if _has_future(view)][:MAX_JOBS]
         if not wanted:
             return {}
         await self._kinds.learn((view.facts.shape, view.spec) for view in wanted)

@@ -19,7 +19,7 @@ from windlass.domain.rows.records import JobFacts
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 
-MOST_EVENTS: Final = 100_000
+MAX_EVENTS: Final = 100_000
 BEFORE: Final = 20_000  # events before the job was queued, which may be starts under its rate
 PAGE: Final = 5_000
 
@@ -82,8 +82,8 @@ class _Past:
         if row is None:
             return []
         moves = self._moves(lambda fact: fact.limit == limits.key, self._first.seq)
-        asked = await self._asked({event.job for event in moves if not event.frm})
-        most = [(e.at, asked[e.job]) for e in moves if e.job in asked and not e.frm]
+        asked = await self._asked({event.job for event in moves if not event.source})
+        most = [(e.at, asked[e.job]) for e in moves if e.job in asked and not e.source]
         return self._changes(moves, row.leased - limits.active, limits.key_max, most)
 
     async def of_queue(self, fleet: Iterable[Event]) -> list[tuple[int, bool]]:
@@ -154,7 +154,7 @@ class _Past:
 
 async def _events_since(tx: ReadTx, after: int) -> list[Event] | None:
     found: list[Event] = []
-    while len(found) <= MOST_EVENTS:
+    while len(found) <= MAX_EVENTS:
         page = await tx.log.read(found[-1].seq if found else after, PAGE)
         found += page
         if len(page) < PAGE:
@@ -184,7 +184,7 @@ def _is_limit_of(event: Event, queue: str) -> bool:
 
 def _change(event: Event) -> int:
     """Returns by how much a transition changes the use of a limit."""
-    return (event.to in ACTIVE_CODES) - (event.frm in ACTIVE_CODES)
+    return (event.to in ACTIVE_CODES) - (event.source in ACTIVE_CODES)
 
 
 def _data(event: Event) -> dict[str, Any]:

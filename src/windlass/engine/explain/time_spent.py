@@ -86,7 +86,7 @@ class _TimeAccount:
     async def add_up(self) -> TimeSpent:
         facts = self._view.facts
         self._moves = [e for e in await self._tx.log.of_job(facts.id) if e.kind == EventKind.JOB]
-        if not self._moves or self._moves[0].frm:
+        if not self._moves or self._moves[0].source:
             self._notes.append("the first events of the job have been removed from the log")
         moves = [(event.at, event.to) for event in self._moves]
         spans = spans_of(moves, facts.created_at, self._until)
@@ -155,7 +155,9 @@ class _TimeAccount:
             at = _data(event).get("not_before") or 0
             if at > event.at:
                 held["backoff"].append((event.at, at))
-        last = max(event.seq for event in self._moves if event.frm == QUEUED or event.to == QUEUED)
+        last = max(
+            event.seq for event in self._moves if event.source == QUEUED or event.to == QUEUED
+        )
         if self._view.state == QUEUED:
             last = await self._tx.log.newest()
         fleet = await self._tx.views.fleet_events(0, last, FLEET_EVENTS)

@@ -10,7 +10,7 @@ from windlass.engine.attempts.log_segments import Logs
 from windlass.engine.files.log_index import LineIndex, bytes_of
 
 LOOK_BACK: Final = 64 * 1024  # bytes before a page
-MOST_SEQUENCES: Final = 32
+MAX_SEQUENCES: Final = 32
 SEQUENCE: Final = re.compile(rb"\x1b\[([0-9;:]{0,64})m")
 
 
@@ -36,4 +36,4 @@ def in_force(data: bytes) -> bytes:
             found.clear()
         if len(codes) > 1 or codes[0].strip(b"0"):
             found.append(match[0])
-    return b"".join(found[-MOST_SEQUENCES:])
+    return b"".join(found[-MAX_SEQUENCES:])

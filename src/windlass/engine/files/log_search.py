@@ -15,7 +15,7 @@ from windlass.engine.files.log_blocks import Block, blocks_after, blocks_before
 from windlass.engine.files.log_index import LineIndex
 
 SCAN_BYTES: Final = 128 * 1024 * 1024  # looked at in one call
-LONGEST_TEXT: Final = 1_000  # bytes of what is searched for
+MAX_TEXT: Final = 1_000  # bytes of what is searched for
 MEMORY: Final = 8 * 1024 * 1024  # that an expression may use
 AROUND: Final = 200  # bytes of the line that are shown before and after a match
 
@@ -43,8 +43,8 @@ class LogMatches(NamedTuple):
 def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
     """Returns what finds this text, or matches of this regular expression, in a block of lines."""
     wanted = text.encode("utf-8", "surrogatepass")
-    if not wanted or len(wanted) > LONGEST_TEXT:
-        raise InvalidInput("text", f"1 to {LONGEST_TEXT} bytes", f"{len(wanted)} bytes")
+    if not wanted or len(wanted) > MAX_TEXT:
+        raise InvalidInput("text", f"1 to {MAX_TEXT} bytes", f"{len(wanted)} bytes")
     if b"\n" in wanted:
         raise InvalidInput("text", "text within one line", text)
     return _compiled(wanted, text, is_regex, ignore_case)

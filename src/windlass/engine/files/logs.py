@@ -18,7 +18,7 @@ from windlass.engine.attempts.attempt_files import (
     may_log,
     write_all,
 )
-from windlass.engine.attempts.log_segments import LARGEST, SEGMENT_LIMIT, Logs, placed
+from windlass.engine.attempts.log_segments import MAX_OFFSET, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.engine import Engine
 from windlass.engine.files.log_colours import colours_before
 from windlass.engine.files.log_index import LineIndex
@@ -135,7 +135,7 @@ class LogFiles:
         return await self._engine.store.read(read)
 
     async def read_log(
-        self, job: int, attempt: int | None = None, offset: int = 0, limit: int = LARGEST
+        self, job: int, attempt: int | None = None, offset: int = 0, limit: int = MAX_OFFSET
     ) -> LogReading:
         """Reads at most `limit` bytes of the log from `offset`; a line marks missing ones."""
         _check_size("offset", offset)
@@ -259,5 +259,5 @@ def check_holder(holder: Holder) -> None:
 
 
 def _check_size(field: str, value: object) -> None:
-    if type(value) is not int or not 0 <= value <= LARGEST:
-        raise InvalidInput(field, f"an integer from 0 to {LARGEST}", value)
+    if type(value) is not int or not 0 <= value <= MAX_OFFSET:
+        raise InvalidInput(field, f"an integer from 0 to {MAX_OFFSET}", value)

@@ -21,9 +21,9 @@ from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.ports.store import ReadTx, Store
 
 FROM: Final = 16  # a log with fewer appends is left as it is
-MOST_WAITING: Final = 1_000
-MOST_COUNTED: Final = 10_000
-MOST_FOUND: Final = 1_000  # fragmented logs per sweep; the next sweep finds the others
+MAX_WAITING: Final = 1_000
+MAX_COUNTED: Final = 10_000
+MAX_FOUND: Final = 1_000  # fragmented logs per sweep; the next sweep finds the others
 
 log = structlog.get_logger()
 
@@ -34,12 +34,12 @@ class SegmentMerger:
     def __init__(self, logs: Logs) -> None:
         self._logs = logs
         self._appends: dict[tuple[int, int], int] = {}
-        self._waiting: deque[LogRow] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[LogRow] = deque(maxlen=MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
 
     def appended(self, job: int, attempt: int) -> None:
         """Counts a written segment."""
-        if len(self._appends) >= MOST_COUNTED:
+        if len(self._appends) >= MAX_COUNTED:
             self._appends.clear()  # These belong to lost workers. Dropping them costs some merges.
         key = job, attempt
         self._appends[key] = self._appends.get(key, 0) + 1
@@ -100,7 +100,7 @@ class FragmentedLogs:
     def _close(self) -> None:
         needed = self._bytes // SEGMENT_LIMIT + 1
         many = self._segments >= FROM and self._segments > 2 * needed
-        if many and self._owner is not None and len(self._found) < MOST_FOUND:
+        if many and self._owner is not None and len(self._found) < MAX_FOUND:
             self._found.append(self._owner)
         self._segments = self._bytes = 0
 

@@ -24,7 +24,7 @@ from windlass.ports.store import News, ReadTx
 from windlass.wire.files import Stack, StackReport
 
 FOLDER: Final = "stacks"
-LARGEST: Final = 256 * 1024  # bytes of an answer as JSON
+MAX_BYTES: Final = 256 * 1024  # bytes of an answer as JSON
 LOOK_S: Final = 0.1  # how often another server's answer is looked for
 RUNNING: Final = State.RUNNING.code
 
@@ -61,8 +61,8 @@ class Stacks:
     async def answer(self, holder: Holder, report: StackReport) -> None:
         """Takes the answer of the worker that holds the attempt."""
         body = msgspec.json.encode(report)
-        if len(body) > LARGEST:
-            raise InvalidInput("threads", f"at most {LARGEST} bytes as JSON", len(body))
+        if len(body) > MAX_BYTES:
+            raise InvalidInput("threads", f"at most {MAX_BYTES} bytes as JSON", len(body))
         leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
         lease = leases.get(holder.job)
         if lease is None or not is_held(lease, holder):

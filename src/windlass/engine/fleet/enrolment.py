@@ -9,7 +9,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.wire.enrolment import Stopped
 
 ANYONE: Final = -1
-MOST_SLOTS: Final = 100_000
+MAX_SLOTS: Final = 100_000
 
 
 class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,5 +51,5 @@ def check_enrolment(enrolment: Enrolment) -> None:
     name = enrolment.name
     if not name or len(name) > 200 or not name.isprintable():
         raise InvalidInput("name", "printable text of 1 to 200 characters", name)
-    if not 1 <= enrolment.slots <= MOST_SLOTS:
-        raise InvalidInput("slots", f"an integer from 1 to {MOST_SLOTS}", enrolment.slots)
+    if not 1 <= enrolment.slots <= MAX_SLOTS:
+        raise InvalidInput("slots", f"an integer from 1 to {MAX_SLOTS}", enrolment.slots)

@@ -13,12 +13,12 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
-from windlass.engine.transaction.arguments import LARGEST_COUNT
+from windlass.engine.transaction.arguments import MAX_COUNT
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.catalog import BACKUP
 
 EPOCH: Final = "epoch"
-LAST_EPOCH: Final = LARGEST_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers
+LAST_EPOCH: Final = MAX_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers
 HOLD: Final = "hold_until"
 HOLD_MS: Final = "hold_ms"  # how long, by the settings of the server that started last
 RETRY_MS: Final = 10_000

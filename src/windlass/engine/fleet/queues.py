@@ -14,7 +14,7 @@ from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
-MOST = 1_000_000  # of any limit
+MAX_LIMIT = 1_000_000  # of any limit
 HEAVIEST = 1_000
 
 
@@ -50,8 +50,8 @@ def check_limits(limits: QueueLimits) -> None:
     """Raises `InvalidInput` for an invalid limit."""
     for name, value in (("max_running", limits[0]), ("max_per_worker", limits[1])):
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if value is not None and not (whole and 0 <= value <= MOST):
-            raise InvalidInput(name, f"an integer from 1 to {MOST}, or 0 for no limit", value)
+        if value is not None and not (whole and 0 <= value <= MAX_LIMIT):
+            raise InvalidInput(name, f"an integer from 1 to {MAX_LIMIT}, or 0 for no limit", value)
     check_mode(limits.isolation, "isolation")
 
 

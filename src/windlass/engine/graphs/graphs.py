@@ -22,8 +22,8 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.loop_time import SMALL, aside
 from windlass.ports.store import ReadTx, Store
 
-MOST_JOBS: Final = 200_000
-MOST_EDGES: Final = 3_000_000
+MAX_JOBS: Final = 200_000
+MAX_EDGES: Final = 3_000_000
 KEPT: Final = 4_000_000  # jobs and dependencies of all graphs that are kept
 KEPT_GRAPHS: Final = 64
 CHUNK: Final = 1_000  # jobs that are read at once
@@ -227,7 +227,7 @@ async def _changed(tx: ReadTx, after: int) -> list[int]:
 
 
 def _check_size(workflow: int, jobs: int, edges: int) -> None:
-    for found, most, what in ((jobs, MOST_JOBS, "jobs"), (edges, MOST_EDGES, "dependencies")):
+    for found, most, what in ((jobs, MAX_JOBS, "jobs"), (edges, MAX_EDGES, "dependencies")):
         if found > most:
             message = f"workflow {workflow} has more than {most:,} {what}: its graph is too large"
             raise Conflict("graph_too_large", f"{message}. Its jobs can be listed and filtered")

@@ -16,7 +16,7 @@ from windlass.domain.job.kinds import kinds_of
 from windlass.domain.rows.records import BY_OPERATOR, JobFacts
 from windlass.domain.rows.views import JobMoment
 
-MOST_KINDS: Final = 2_000  # told apart by name; others by their shape
+MAX_KINDS: Final = 2_000  # told apart by name; others by their shape
 VIEWS: Final = 8  # sets of open groups that are kept
 
 _RESULT: Final = re.compile(rb'"\$result":\s*\d+')
@@ -72,7 +72,7 @@ class Structure:
             self.kinds.append(self._kind(facts.shape, stem, spec))
 
     def _kind(self, shape: int, stem: str, spec: bytes) -> int:
-        key = (shape, stem if len(self._known) < MOST_KINDS else None)
+        key = (shape, stem if len(self._known) < MAX_KINDS else None)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = len(self.samples)

@@ -21,7 +21,7 @@ from windlass.domain.values.quantities import counted
 from windlass.ports.store import ReadTx, Store
 
 HOSTNAME: Final = "system:hostname"
-MOST_LINES: Final = 200  # of one level in one round, unless everything is wanted
+MAX_LINES: Final = 200  # of one level in one round, unless everything is wanted
 
 
 class Line(NamedTuple):
@@ -76,7 +76,7 @@ class EventLines:
         self._names = names
         self._sink = sink
         self._level = level
-        self._most = None if level == Level.DEBUG else MOST_LINES
+        self._most = None if level == Level.DEBUG else MAX_LINES
         self._written = [0] * len(Level)  # in this round, by level; an enum is slow as a key
         self._left_out: Counter[tuple[int, int, int]] = Counter()  # by kind and states
 
@@ -107,12 +107,12 @@ class EventLines:
         self._written[place] += 1
         if self._most is None or self._written[place] <= self._most:
             return True
-        self._left_out[event.kind, event.frm, event.to] += 1
+        self._left_out[event.kind, event.source, event.to] += 1
         return False
 
 
-def _kind_of(kind: int, frm: int, to: int) -> str:
-    after, before = STATE_BY_CODE[to], STATE_BY_CODE[frm]
+def _kind_of(kind: int, source: int, to: int) -> str:
+    after, before = STATE_BY_CODE[to], STATE_BY_CODE[source]
     if kind != EventKind.JOB or after is None:
         return EventKind(kind).name.lower()
     return f"{'NEW' if before is None else before.upper()} → {after.upper()}"

@@ -9,7 +9,7 @@ from windlass.domain.rows.events import Event
 from windlass.ports.store import ReadTx, Store
 
 CHUNK: Final = 1_000  # events read at once
-MOST_SEARCHED: Final = 100_000  # events, backwards
+MAX_SEARCHED: Final = 100_000  # events, backwards
 
 Select = Callable[[Sequence[Event]], Awaitable[Sequence[Event]]]
 
@@ -60,11 +60,11 @@ async def number_before(store: Store, at: int) -> int:
 async def number_before_last(store: Store, select: Select, last: int, after: int) -> int:
     """Returns the number behind which there are `last` events that `select` takes.
 
-    It is never below `after`, and never further back than the newest `MOST_SEARCHED` events: a
+    It is never below `after`, and never further back than the newest `MAX_SEARCHED` events: a
     filter that takes few of them would otherwise read the whole log.
     """
     end = await store.read(lambda tx: tx.log.newest())
-    after = max(after, end - MOST_SEARCHED)
+    after = max(after, end - MAX_SEARCHED)
     left = last
     while end > after:
         begin = max(after, end - CHUNK)

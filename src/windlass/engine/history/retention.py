@@ -290,7 +290,7 @@ async def _move_baseline(work: Work, events: Sequence[Event]) -> None:
     }
     rows = [row for kind, ids in wanted.items() for row in await retention.baseline(kind, ids)]
     load(replay, rows, counting=False)
-    begun = {event.job for event in events if event.kind == JOB and event.frm == 0}
+    begun = {event.job for event in events if event.kind == JOB and event.source == 0}
     open_before = set(replay.past.jobs)
     for event in events:
         replay.apply(event)

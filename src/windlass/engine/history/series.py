@@ -31,7 +31,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
 SETTLED_MS: Final = 30_000  # by then all events are visible: figures count each of them
-MOST_MINUTES: Final = 240  # that one step writes; the first of a longer gap stay empty
+MAX_MINUTES: Final = 240  # that one step writes; the first of a longer gap stay empty
 CURRENT: Final = SeriesKey(SeriesKind.MARK, 0, 0, "", "")  # how far minutes are written
 
 Pair = tuple[str, str]  # namespace and queue
@@ -109,10 +109,10 @@ class _Tally:
 
     def advance(self, slot: int) -> bool:
         """Writes the minutes before a slot; returns False if this step has written enough."""
-        if slot - self._slot > MOST_MINUTES * MINUTE:
-            self._slot = slot - MOST_MINUTES * MINUTE
+        if slot - self._slot > MAX_MINUTES * MINUTE:
+            self._slot = slot - MAX_MINUTES * MINUTE
         while self._slot < slot:
-            if self._minutes >= 2 * MOST_MINUTES:
+            if self._minutes >= 2 * MAX_MINUTES:
                 self.is_full = True
                 return False
             self._close(self._slot)
@@ -127,7 +127,7 @@ class _Tally:
             return
         shape = self._work.catalog.shapes[move.shape]
         pair = shape.namespace, shape.queue
-        shift(self._totals.setdefault(pair, {}), move.frm, move.to)
+        shift(self._totals.setdefault(pair, {}), move.source, move.to)
         for step in STEPS:
             self._at(SeriesKey(SeriesKind.WORK, step, slot_of(move.at, step), *pair)).count(move)
 

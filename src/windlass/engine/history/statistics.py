@@ -30,7 +30,7 @@ from windlass.ports.store.records.statistics import Taken
 SETTLED_MS: Final = 5_000
 AT_ONCE: Final = 1_000  # kinds read at once
 FORGOTTEN_MS: Final = 60 * 86_400_000  # not seen for so long
-MOST_ROWS: Final = 20_000  # of all kinds; those seen longest ago go first
+MAX_ROWS: Final = 20_000  # of all kinds; those seen longest ago go first
 
 Described = tuple[int, bytes]  # a job's shape and stored spec
 
@@ -116,4 +116,4 @@ async def _add(work: Work, taken: Sequence[Taken]) -> None:
 
 async def forget(work: Work) -> int:
     """Removes what is known about work that has not been seen for long; returns how many rows."""
-    return await work.tx.statistics.forget(work.now - FORGOTTEN_MS, MOST_ROWS)
+    return await work.tx.statistics.forget(work.now - FORGOTTEN_MS, MAX_ROWS)

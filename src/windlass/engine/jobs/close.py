@@ -119,19 +119,19 @@ class Closing:
         if lease.state == CANCELING:
             self._end_canceled(facts, lease, failure)
             return
-        frm = lease.state
-        if failure.failure is FailureClass.TIMEOUT and frm != TIMED_OUT:
+        source = lease.state
+        if failure.failure is FailureClass.TIMEOUT and source != TIMED_OUT:
             activity = lease.last_activity_at or lease.assigned_at
-            self._move(facts, lease, frm, TIMED_OUT, failure.message, last_activity=activity)
+            self._move(facts, lease, source, TIMED_OUT, failure.message, last_activity=activity)
             self._work.effects.count("timeouts")
-            frm = TIMED_OUT
+            source = TIMED_OUT
         verdict = self._verdict(facts, lease, failure)
         if isinstance(verdict, Retry):
-            self._retry(facts, lease, frm, failure, verdict)
-        elif failure.misfit and frm in (ASSIGNED, RUNNING):
-            self._reject(facts, lease, frm, failure)
+            self._retry(facts, lease, source, failure, verdict)
+        elif failure.misfit and source in (ASSIGNED, RUNNING):
+            self._reject(facts, lease, source, failure)
         else:
-            self._give_up(facts, lease, frm, failure, verdict)
+            self._give_up(facts, lease, source, failure, verdict)
 
     def cancel(self, facts: JobFacts, lease: Lease, reason: str) -> None:
         """Ends an attempt whose process never existed or has stopped after a cancel."""
@@ -245,7 +245,7 @@ class Closing:
         return self._work.chance.fraction() if policy.jitter else 0.0
 
     def _retry(
-        self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: Retry
+        self, facts: JobFacts, lease: Lease, source: int, failure: Failure, verdict: Retry
     ) -> None:
         reason = failure.message or f"{failure.failure} failure"
         failed = facts.failed + (verdict.counts == "failed")
@@ -257,27 +257,27 @@ class Closing:
             reason += _apart_text(facts.excluded, excluded)
         at = self._work.now + verdict.after_ms
         self._move(
-            facts, lease, frm, RETRYING, reason,
+            facts, lease, source, RETRYING, reason,
             failure=str(failure.failure), counts=verdict.counts, backoff_ms=verdict.after_ms,
             not_before=at, **_numbering(facts, lease, failure),
             **self._used_up(facts, verdict), **_gone(failure),
         )  # fmt: skip
         if verdict.counts != "none":
             self._work.effects.count("retries")
-        state = QUEUED if failure.unable else frm
+        state = QUEUED if failure.unable else source
         self._close_try(facts, lease, state, failure, failed, lost, returned, excluded)
         ticket = ticket_of(facts, lease)._replace(excluded=excluded)
         self._again.append((at if verdict.after_ms else 0, RETRYING, ticket))
 
     def _give_up(
-        self, facts: JobFacts, lease: Lease, frm: int, failure: Failure, verdict: GiveUp
+        self, facts: JobFacts, lease: Lease, source: int, failure: Failure, verdict: GiveUp
     ) -> None:
         why = f"{failure.message}: {verdict.reason}" if failure.message else verdict.reason
         counts = "lost" if failure.failure is FailureClass.WORKER_LOST else "failed"
         if failure.shared:
             counts = "returned"
         self._move(
-            facts, lease, frm, FAILED, why, failure=str(failure.failure), counts=counts,
+            facts, lease, source, FAILED, why, failure=str(failure.failure), counts=counts,
             quarantined=verdict.quarantined, **_gone(failure),
         )  # fmt: skip
         counted = facts._replace(
@@ -287,20 +287,20 @@ class Closing:
         )
         self._end(counted, lease, FAILED, why, failure=failure)
 
-    def _reject(self, facts: JobFacts, lease: Lease, frm: int, failure: Failure) -> None:
+    def _reject(self, facts: JobFacts, lease: Lease, source: int, failure: Failure) -> None:
         """Rejects a job of which nothing ran: requeues it, as the table demands, and ends it."""
         self._work.effects.count("assignment_failures")
         why = failure.message or "its arguments do not fit"
         kind = str(failure.failure)
         ticket = ticket_of(facts, lease)
-        if frm == RUNNING:
+        if source == RUNNING:
             self._move(facts, lease, RUNNING, RETRYING, why, failure=kind, counts="none")
             self._move_ticket(ticket, RETRYING, QUEUED, "Nothing of it ran")
         else:
             self._move(facts, lease, ASSIGNED, QUEUED, why, failure=kind)
         self._move_ticket(ticket, QUEUED, REJECTED, why)
         self._close_try(
-            facts, lease, frm, failure, facts.failed, facts.lost, facts.returned, facts.excluded
+            facts, lease, source, failure, facts.failed, facts.lost, facts.returned, facts.excluded
         )
         ended = facts._replace(attempt=lease.attempt)
         end = end_without_attempt(ended, REJECTED, self._work.now, why)
@@ -404,11 +404,11 @@ class Closing:
             self._left.append((lease.queue_limit, self._work.catalog.queue_of(facts.shape)))
 
     def _move(
-        self, facts: JobFacts, lease: Lease, frm: int, to: int, reason: str | None,
+        self, facts: JobFacts, lease: Lease, source: int, to: int, reason: str | None,
         **data: object,
     ) -> None:  # fmt: skip
         self._work.move(
-            facts.id, facts.shape, facts.workflow, lease.attempt, frm, to, reason,
+            facts.id, facts.shape, facts.workflow, lease.attempt, source, to, reason,
             worker=lease.worker, incarnation=lease.incarnation, data=data or None,
         )  # fmt: skip
 
@@ -462,8 +462,10 @@ class Closing:
             await self._work.tx.places.add_waits(kept)
         return {wait.job for wait in kept}
 
-    def _move_ticket(self, ticket: Ticket, frm: int, to: int, reason: str) -> None:
-        self._work.move(ticket.job, ticket.shape, ticket.workflow, ticket.attempt, frm, to, reason)
+    def _move_ticket(self, ticket: Ticket, source: int, to: int, reason: str) -> None:
+        self._work.move(
+            ticket.job, ticket.shape, ticket.workflow, ticket.attempt, source, to, reason
+        )
 
 
 def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> JobEnd:

@@ -20,7 +20,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
-MOST = 500  # jobs per step
+MAX_JOBS = 500  # jobs per step
 _OFFSET = 1 << 20  # more than a job may wait for
 
 _ids = msgspec.json.Decoder(list[int]).decode
@@ -55,12 +55,12 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
     sources = _ids(cascade.reason or "[]")
     place, offset = divmod(cascade.cursor, _OFFSET)
     looked = 0
-    while place < len(sources) and looked < MOST:
+    while place < len(sources) and looked < MAX_JOBS:
         wanted = await _waited_for(work, sources[place])
-        some = wanted[offset : offset + MOST]
+        some = wanted[offset : offset + MAX_JOBS]
         pass_on(work, [fact.id for fact in await refresh(work, some)])
         looked += max(1, len(some))
-        offset += MOST
+        offset += MAX_JOBS
         if offset >= len(wanted):
             place, offset = place + 1, 0
     return (place * _OFFSET + offset if place < len(sources) else None), looked

@@ -42,7 +42,7 @@ TURN_OWNER: Final = "pools_turn_owner"
 TURN_MS: Final = 15_000
 CALL_MS: Final = 60_000  # a provider that takes longer counts as not answering
 AT_ONCE: Final = 10  # launches side by side
-MOST_STARTED: Final = 100  # in one round
+MAX_STARTED: Final = 100  # in one round
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class PoolsLoop:
     async def decide(self) -> Sequence[Verdict]:
         """Decides what each pool starts and ends; nothing is asked of providers yet."""
         survey = await self._pools.survey()
-        tokens = [self._pools.fresh_name() for _ in range(MOST_STARTED)]
+        tokens = [self._pools.fresh_name() for _ in range(MAX_STARTED)]
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
     async def tend(self, installation: str, turn: bool = True) -> PoolsReport:

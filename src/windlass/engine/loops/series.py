@@ -7,7 +7,7 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import account
 
-MOST = 200_000  # events per round
+MAX_EVENTS = 200_000  # events per round
 
 
 class SeriesReport(msgspec.Struct, frozen=True):
@@ -30,7 +30,7 @@ class SeriesLoop:
         engine = self._engine
         events = 0
         chunk = engine.config.chunk_rows
-        while events < MOST:
+        while events < MAX_EVENTS:
             counted = await engine.run(partial(account, events=chunk))
             events += counted.events
             if not counted.more:

@@ -7,7 +7,7 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.history.statistics import account, forget, pass_over
 
-MOST = 50_000  # events per round; if there are more, only the newest count
+MAX_EVENTS = 50_000  # events per round; if there are more, only the newest count
 
 
 class StatisticsReport(msgspec.Struct, frozen=True):
@@ -29,10 +29,12 @@ class StatisticsLoop:
     async def run_once(self, now: int) -> StatisticsReport:
         """Runs one round of small transactions."""
         engine = self._engine
-        passed_over = await engine.run(partial(pass_over, most=MOST))
+        passed_over = await engine.run(partial(pass_over, most=MAX_EVENTS))
         events = 0
         chunk = engine.config.chunk_rows
-        while events < 2 * MOST and (some := await engine.run(partial(account, events=chunk))):
+        while events < 2 * MAX_EVENTS and (
+            some := await engine.run(partial(account, events=chunk))
+        ):
             events += some
         if events:
             await engine.run(forget)

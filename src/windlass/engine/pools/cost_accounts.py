@@ -14,7 +14,7 @@ from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Spell, position_name
 
-MOST_EVENTS: Final = 1_000_000  # events read at once; older ones count as idle time
+MAX_EVENTS: Final = 1_000_000  # events read at once; older ones count as idle time
 
 
 async def charge(
@@ -57,7 +57,7 @@ async def _spells(work: Work, pool_id: int, workers: list[int]) -> list[Spell]:
     """Returns the jobs these workers hold, and those they held since the last charge."""
     name, newest = position_name(pool_id), await work.tx.log.newest()
     known = (await work.tx.catalog.meta()).get(name)
-    after = newest if known is None else max(known, newest - MOST_EVENTS)
+    after = newest if known is None else max(known, newest - MAX_EVENTS)
     ended = await work.tx.pools.spells(after, workers)
     if known != newest:
         await work.tx.catalog.set_meta(name, newest)

@@ -19,7 +19,7 @@ from windlass.domain.rows.series import (
 )
 from windlass.engine.transaction.unit_of_work import Work
 
-MOST_REASON: Final = 300  # characters
+MAX_REASON: Final = 300  # characters
 
 
 async def note_plans(work: Work, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
@@ -50,5 +50,5 @@ def _figures(now: PoolNow, verdict: Verdict) -> PlanFigures:
         used_ms=now.used_ms,
         used_micros=now.used_micros,
         budget_ms=pool.max_ms_per_month,
-        reason=verdict.reason[:MOST_REASON],
+        reason=verdict.reason[:MAX_REASON],
     )

@@ -24,7 +24,7 @@ from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.times import month_of
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.known_tasks import expect_known_tasks
-from windlass.engine.pools.snapshot import MOST_COUNTED, MOST_SURVEYED, Survey, take_snapshot
+from windlass.engine.pools.snapshot import MAX_COUNTED, MAX_SURVEYED, Survey, take_snapshot
 from windlass.engine.pools.survey import HELD_AT_ONCE, survey_running, survey_waiting
 from windlass.engine.pools.targets import KnownPool
 from windlass.engine.transaction.arguments import check_metadata
@@ -141,7 +141,7 @@ class Pools:
 
     async def survey(self) -> Survey:
         """Returns what waiting and running jobs are expected to take, and counts of long queues."""
-        load = await self.engine.run(lambda work: work.tx.pools.load(MOST_COUNTED))
+        load = await self.engine.run(lambda work: work.tx.pools.load(MAX_COUNTED))
         read, catalog = self.engine.store.read, self.engine.catalog
         waiting = {
             shape: await read(partial(survey_waiting, catalog=catalog, shape=shape))
@@ -151,17 +151,17 @@ class Pools:
         for start in range(0, len(load.leases), HELD_AT_ONCE):
             part = load.leases[start : start + HELD_AT_ONCE]
             running |= await read(partial(survey_running, catalog=catalog, held=part))
-        many = [shape for shape, count in load.ready if count == MOST_COUNTED]
+        many = [shape for shape, count in load.ready if count == MAX_COUNTED]
         return Survey(waiting, running, {shape: await self._depth(shape) for shape in many})
 
     async def _depth(self, shape: int) -> int:
         """Counts ready jobs of a shape in chunks, so that other transactions run in between."""
         counted, last = 0, Span(0, LOWEST_RANK, 0)
-        while counted < MOST_SURVEYED:
+        while counted < MAX_SURVEYED:
             step = partial(_next_span, shape=shape, after=last)
             last = await self.engine.run(step)
             counted += last.jobs
-            if last.jobs < MOST_COUNTED:
+            if last.jobs < MAX_COUNTED:
                 break
         return counted
 
@@ -192,7 +192,7 @@ def _view(row: PoolRow, living: Sequence[PoolWorkerRow], costs: Sequence[CostRow
 
 
 async def _next_span(work: Work, shape: int, after: Span) -> Span:
-    return await work.tx.pools.span(shape, after.rank, after.job, MOST_COUNTED)
+    return await work.tx.pools.span(shape, after.rank, after.job, MAX_COUNTED)
 
 
 def _is_useless(known: KnownPool, fleet: Fleet) -> bool:

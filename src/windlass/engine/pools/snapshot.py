@@ -22,9 +22,9 @@ from windlass.engine.pools.targets import KnownPool, Targets, WaitingWork, sort_
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Load
 
-MOST_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
+MAX_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
 ROUNDS_TO_END: Final = 4  # told to stop, seen as stopped, ended, seen as ended
-MOST_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
+MAX_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
 
 
 class Survey(NamedTuple):
@@ -60,7 +60,7 @@ class FleetSnapshot(NamedTuple):
 async def take_snapshot(work: Work, survey: Survey) -> FleetSnapshot:
     """Reads everything in this transaction, except what a survey collected before."""
     tx = work.tx
-    load = _deepened(await tx.pools.load(MOST_COUNTED), survey.depths)
+    load = _deepened(await tx.pools.load(MAX_COUNTED), survey.depths)
     await work.catalog.know(tx, load.shapes)
     workers = {worker.id: worker for worker in await tx.workers.all()}
     living = await tx.pools.living()
@@ -76,13 +76,13 @@ async def take_snapshot(work: Work, survey: Survey) -> FleetSnapshot:
     targets = Targets(work, pools, found, survey.waiting, survey.running)
     longest = {known.pool.name: _longest(known, work, load, survey) for known in pools}
     now = [_pool_now(work.config, known, used, longest) for known in pools]
-    fleet = Fleet(work.now, targets.gather(load, MOST_SURVEYED), tuple(found.hosts), tuple(now))
+    fleet = Fleet(work.now, targets.gather(load, MAX_SURVEYED), tuple(found.hosts), tuple(now))
     return FleetSnapshot(fleet, pools, found.host_of)
 
 
 def _deepened(load: Load, depths: Mapping[int, int]) -> Load:
     """Returns the load with full counts for shapes that exceed one transaction's limit."""
-    ready = [(s, max(count, depths.get(s, 0)) if count == MOST_COUNTED else count)
+    ready = [(s, max(count, depths.get(s, 0)) if count == MAX_COUNTED else count)
              for s, count in load.ready]  # fmt: skip
     return load._replace(ready=ready)
 

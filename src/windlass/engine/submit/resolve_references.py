@@ -15,7 +15,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
 
-MOST_OUTPUTS: Final = 100  # of a workflow
+MAX_OUTPUTS: Final = 100  # of a workflow
 
 
 class GraphJob(msgspec.Struct, gc=False):
@@ -127,8 +127,8 @@ def settle_outputs(
 ) -> dict[str, Any]:
     """Returns the outputs of a workflow with ids instead of names; they are of its jobs alone."""
     field = "workflow.outputs"
-    if len(outputs) > MOST_OUTPUTS:
-        raise InvalidInput(field, f"at most {MOST_OUTPUTS}", len(outputs))
+    if len(outputs) > MAX_OUTPUTS:
+        raise InvalidInput(field, f"at most {MAX_OUTPUTS}", len(outputs))
     names = {draft.job.spec.name for draft in drafts}
     for name, value in outputs.items():
         for job in results_in(value, f"{field}.{name}"):

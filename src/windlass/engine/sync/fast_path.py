@@ -41,7 +41,7 @@ from windlass.wire.sync import Finished, SyncReply, SyncRequest
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-MOST_SKIPPED = 64
+MAX_SKIPPED = 64
 
 
 class FastResult(NamedTuple, Generic[A]):
@@ -78,7 +78,7 @@ class _Backoff:
 
     def learn(self, worked: bool) -> None:
         self._left = 0 if worked else self._next
-        self._next = 1 if worked else min(2 * self._next, MOST_SKIPPED)
+        self._next = 1 if worked else min(2 * self._next, MAX_SKIPPED)
 
 
 class _Plan(NamedTuple):

@@ -17,7 +17,7 @@ from windlass.wire.sync import StackWanted, SyncReply
 
 WAIT_S: Final = 6.0  # that a worker has to answer
 AGAIN_S: Final = 0.5  # a reply may not have reached the worker
-MOST: Final = 1_000  # requests at once
+MAX_REQUESTS: Final = 1_000  # requests at once
 
 
 class StackRequest(NamedTuple):
@@ -74,7 +74,7 @@ class StackRequests:
     def _add(self, request: StackRequest) -> _Open:
         loop = asyncio.get_running_loop()
         made = self._open[request.number] = _Open(request, loop.time() + WAIT_S)
-        while len(self._open) > MOST:
+        while len(self._open) > MAX_REQUESTS:
             del self._open[next(iter(self._open))]
         loop.call_later(WAIT_S, self._open.pop, request.number, None)
         self._waiting_syncs.wake([request.worker])

@@ -13,8 +13,8 @@ from windlass.domain.tasks.worker_lists import check_lists, check_own_lists
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
-LARGEST: Final = 2**62
-LARGEST_COUNT: Final = 2**31 - 1  # as stores keep attempts, and count jobs
+MAX_INT: Final = 2**62
+MAX_COUNT: Final = 2**31 - 1  # as stores keep attempts, and count jobs
 TEXT_LIMIT: Final = 1_000
 METADATA_LIMIT: Final = 256 * 1024
 
@@ -26,7 +26,7 @@ _Item = Started | Finished | Released | Held
 def check_id(field: str, value: object) -> None:
     """Raises `InvalidInput` unless this can be the number of a job, worker or attempt."""
     if not _is_number(value, 1):
-        raise InvalidInput(field, f"an integer from 1 to {LARGEST}", value)
+        raise InvalidInput(field, f"an integer from 1 to {MAX_INT}", value)
 
 
 def check_whole(field: str, value: object) -> None:
@@ -71,8 +71,8 @@ def check_sync(request: SyncRequest, longest_wait_ms: int, last_epoch: int) -> N
     for field in ("seq", "received", "incarnation"):
         value = getattr(request, field)
         if not _is_number(value, 0):
-            raise InvalidInput(field, f"an integer from 0 to {LARGEST}", value)
-    for field, most in (("want", LARGEST_COUNT), ("epoch", last_epoch)):
+            raise InvalidInput(field, f"an integer from 0 to {MAX_INT}", value)
+    for field, most in (("want", MAX_COUNT), ("epoch", last_epoch)):
         value = getattr(request, field)
         if not _is_number(value, 0, most):
             raise InvalidInput(field, f"an integer from 0 to {most}", value)
@@ -87,13 +87,13 @@ def check_sync(request: SyncRequest, longest_wait_ms: int, last_epoch: int) -> N
 def check_items(field: str, items: Sequence[_Item]) -> None:
     """Raises `InvalidInput` unless each of these can be an attempt."""
     for index, item in enumerate(items):
-        if not (0 < item.job <= LARGEST and 0 < item.attempt <= LARGEST_COUNT):
+        if not (0 < item.job <= MAX_INT and 0 < item.attempt <= MAX_COUNT):
             check_id(f"{field}[{index}].job", item.job)
-            expected = f"an integer from 1 to {LARGEST_COUNT}"
+            expected = f"an integer from 1 to {MAX_COUNT}"
             raise InvalidInput(f"{field}[{index}].attempt", expected, item.attempt)
 
 
-def _is_number(value: object, least: int, most: int = LARGEST) -> bool:
+def _is_number(value: object, least: int, most: int = MAX_INT) -> bool:
     return type(value) is int and least <= value <= most
 
 

@@ -87,7 +87,7 @@ class Work:
         shape: int,
         workflow: int | None,
         attempt: int,
-        frm: int,
+        source: int,
         to: int,
         reason: str | None = None,
         *,
@@ -97,8 +97,8 @@ class Work:
         data: Mapping[str, object] | None = None,
     ) -> None:
         """Records one transition of one job."""
-        if (frm, to) not in TRANSITION_CODES:
-            refuse(frm, to)
+        if (source, to) not in TRANSITION_CODES:
+            refuse(source, to)
         self.events.append(
             Event(
                 0,
@@ -108,27 +108,27 @@ class Work:
                 attempt,
                 worker,
                 incarnation,
-                frm,
+                source,
                 to,
                 reason,
                 actor,
                 None if data is None else json.dumps(data, separators=(",", ":")),
             )
         )
-        self.count_moves(shape, workflow, frm, to)
+        self.count_moves(shape, workflow, source, to)
 
     def count_moves(
-        self, shape: int, workflow: int | None, frm: int, to: int, jobs: int = 1
+        self, shape: int, workflow: int | None, source: int, to: int, jobs: int = 1
     ) -> None:
         """Updates depth and workflow counts for `jobs` equal transitions."""
         if to == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) + jobs
-        elif frm == QUEUED:
+        elif source == QUEUED:
             self._queued[shape] = self._queued.get(shape, 0) - jobs
         if workflow is not None:
             self.count_in_workflow(workflow, to, jobs)
-            if frm:
-                self.count_in_workflow(workflow, frm, -jobs)
+            if source:
+                self.count_in_workflow(workflow, source, -jobs)
 
     def count_in_workflow(self, workflow: int, slot: int, by: int) -> None:
         """Changes one count of a workflow."""
@@ -298,7 +298,7 @@ def depth_of(queue: str) -> str:
     return f"{DEPTH}{queue}"
 
 
-def refuse(frm: int, to: int) -> None:
+def refuse(source: int, to: int) -> None:
     """Raises for a transition outside the table; both codes are known states."""
-    source, target = STATE_BY_CODE[frm], STATE_BY_CODE[to]
-    raise InvalidTransition(source, str(target))
+    before, after = STATE_BY_CODE[source], STATE_BY_CODE[to]
+    raise InvalidTransition(before, str(after))

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-MOST = 1_000  # one bug can break an invariant for every job; the first ones are enough
+MAX_FINDINGS = 1_000  # one bug can break an invariant for every job; the first ones are enough
 
 
 class Violation(Struct, frozen=True):
@@ -22,5 +22,5 @@ class Findings:
 
     def add(self, invariant: str, message: str, job: int = 0, seq: int = 0) -> None:
         """Adds a violation."""
-        if len(self.violations) < MOST:
+        if len(self.violations) < MAX_FINDINGS:
             self.violations.append(Violation(invariant, message, job, seq))

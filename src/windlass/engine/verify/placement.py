@@ -25,8 +25,8 @@ ASSIGNED = State.ASSIGNED.code
 
 def count_holdings(replay: Replay, job: JobPast, event: Event) -> None:
     """Updates what is held before a transition is applied."""
-    enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
-    leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+    enters = event.to in ACTIVE_CODES and event.source not in ACTIVE_CODES
+    leaves = event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES
     row = replay.known.jobs.get(event.job)
     if row is None or enters == leaves:
         return

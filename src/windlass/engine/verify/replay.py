@@ -68,7 +68,7 @@ class Replay:
             applier(event)
 
     def _move(self, event: Event) -> None:
-        if event.frm == 0 and event.job in self.past.seeded:
+        if event.source == 0 and event.job in self.past.seeded:
             # It was submitted after the baseline, so its own events say everything.
             self.past.seeded.discard(event.job)
             del self.past.jobs[event.job]
@@ -83,7 +83,7 @@ class Replay:
             job.attempt, job.worker, job.incarnation = (
                 event.attempt, event.worker, event.incarnation,
             )  # fmt: skip
-        elif event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES:
+        elif event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES:
             job.closed = event.attempt
             if event.to not in TERMINAL_CODES:
                 job.tries.append((event.attempt, event.worker, event.incarnation))
@@ -99,7 +99,7 @@ class Replay:
         # The return that fails a job is not counted: it is the one beyond the limit.
         job.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
         job.handed_back += is_hand_back(event, data)
-        if event.frm == 0:
+        if event.source == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
             job.adjustment = data.get("adjustment", 0)
             job.supersedes = data.get("supersedes")
@@ -114,17 +114,17 @@ class Replay:
         if facts.workflow is not None:
             counts = self.past.workflow(facts.workflow).counts
             counts[event.to] += 1
-            if event.frm:
-                counts[event.frm] -= 1
+            if event.source:
+                counts[event.source] -= 1
             if ended_badly(event.to):
                 counts[FORGIVEN] += bool(facts.flags & ALLOW_FAILURE)
-        enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
-        leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+        enters = event.to in ACTIVE_CODES and event.source not in ACTIVE_CODES
+        leaves = event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES
         if facts.limit:
             limit = self.past.limit(facts.limit)
             limit.active += enters - leaves
             own = self.known.ties(facts.id).concurrency
-            if event.frm == 0 and own is not None and "supersedes" not in data:
+            if event.source == 0 and own is not None and "supersedes" not in data:
                 limit.set_max(own.max, event.at)
         runs = event.to in ACTIVE_CODES and event.to != ASSIGNED
         ran = job.state in ACTIVE_CODES and job.state != ASSIGNED

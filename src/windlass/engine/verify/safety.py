@@ -23,12 +23,12 @@ COMPLETED = State.COMPLETED.code
 
 def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
     """S8: only transitions of the table, from the current state. S11: a join fires once."""
-    if event.frm != job.state:
-        joined = event.frm == BLOCKED and event.to == QUEUED
-        message = f"left {_name(event.frm)} for {_name(event.to)}, it was {_name(job.state)}"
+    if event.source != job.state:
+        joined = event.source == BLOCKED and event.to == QUEUED
+        message = f"left {_name(event.source)} for {_name(event.to)}, it was {_name(job.state)}"
         replay.found.add("S11" if joined else "S8", message, event.job, event.seq)
-    elif (event.frm, event.to) not in TRANSITION_CODES:
-        message = f"{_name(event.frm)} may not become {_name(event.to)}"
+    elif (event.source, event.to) not in TRANSITION_CODES:
+        message = f"{_name(event.source)} may not become {_name(event.to)}"
         replay.found.add("S8", message, event.job, event.seq)
 
 
@@ -37,7 +37,7 @@ def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
     if event.to == ASSIGNED:
         _check_new_attempt(replay, job, event)
         return
-    if event.frm in ACTIVE_CODES:
+    if event.source in ACTIVE_CODES:
         if event.to not in ACTIVE_CODES and event.attempt <= job.closed:
             message = f"attempt {event.attempt} has a second outcome, {_name(event.to)}"
             replay.found.add("S3", message, event.job, event.seq)

@@ -29,7 +29,7 @@ from windlass.ports.store import ReadTx
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 
 PAGE = 1_000  # jobs that a step reads
-MOST = 100  # jobs that a step supersedes, with those they depend on
+MAX_JOBS = 100  # jobs that a step supersedes, with those they depend on
 
 _details = msgspec.json.Decoder(Details).decode
 
@@ -100,7 +100,7 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
     workflow, intent = cascade.known_workflow, _intent(cascade.reason or "")
     page = await work.tx.workflows.jobs_of(workflow, cascade.cursor, PAGE)
     bad = [fact.id for fact in page if _failed(fact, workflow, intent.until)]
-    jobs = bad[:MOST]
+    jobs = bad[:MAX_JOBS]
     if jobs:
         ordered = await _causes_first(work, jobs, workflow, intent.until)
         for answer in await retry_many(work, ordered, intent.actor, intent.not_before):
@@ -108,7 +108,7 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
                 return cascade.cursor  # another server is still passing a failure on
             if isinstance(answer, Conflict) and answer.code == "workflow_canceling":
                 return None
-    if len(bad) > MOST:
+    if len(bad) > MAX_JOBS:
         return jobs[-1]
     return page[-1].id if len(page) == PAGE else None
 

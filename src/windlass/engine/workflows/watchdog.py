@@ -193,7 +193,7 @@ async def describe(tx: ReadTx, found: Stall) -> dict[str, Any]:
         "jobs": open_jobs,
         "waits": [(wait.job, wait.unmet, wait.manual) for wait in waits.values()],
         "events": [
-            (e.seq, e.job, str(STATE_BY_CODE[e.frm]), str(STATE_BY_CODE[e.to]), e.reason)
+            (e.seq, e.job, str(STATE_BY_CODE[e.source]), str(STATE_BY_CODE[e.to]), e.reason)
             for e in events
         ],
         "workers": [(w.id, w.name, w.status, w.last_seen) for w in workers[:SHOWN]],

@@ -27,7 +27,7 @@ from windlass.tasks.task import Task, begin_import
 
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
-MOST_NAMES: Final = 50  # of the classes of an exception
+MAX_NAMES: Final = 50  # of the classes of an exception
 SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 RESULT_LIMIT: Final = 64 * 1024 * 1024
@@ -236,7 +236,7 @@ def names_of(error: BaseException) -> tuple[str, ...]:
             package = ".".join(parts[:length])
             if vars(sys.modules.get(package, object)).get(name) is kind:
                 names[f"{package}.{name}"] = None
-    return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MOST_NAMES]
+    return tuple(name for name in names if len(name) <= NAME_LIMIT)[:MAX_NAMES]
 
 
 def _unwound(error: BaseException) -> BaseException:

@@ -19,9 +19,9 @@ import msgspec
 
 from windlass.wire.files import StackFrame, StackThread
 
-MOST_FRAMES: Final = 200  # the innermost of a thread
-MOST_THREADS: Final = 50
-MOST_TEXT: Final = 300  # characters of a line of code
+MAX_FRAMES: Final = 200  # the innermost of a thread
+MAX_THREADS: Final = 50
+MAX_TEXT: Final = 300  # characters of a line of code
 NUMBER: Final = 8  # bytes
 READ: Final = 65_536
 _OWN: Final = os.path.dirname(__file__) + os.sep
@@ -60,7 +60,7 @@ def of_threads(first: int) -> list[StackThread]:
     idents = [first, *(ident for ident in frames if ident not in (first, own))]
     return [
         StackThread(names.get(ident, f"thread {ident}"), _shown(list(_calls(frames[ident]))))
-        for ident in idents[:MOST_THREADS]
+        for ident in idents[:MAX_THREADS]
         if ident in frames
     ]
 
@@ -101,13 +101,13 @@ def _shown(calls: list[tuple[FrameType, int]]) -> tuple[StackFrame, ...]:
     """Returns the frames without those that lead to the function."""
     while calls and calls[0][0].f_code.co_filename.startswith(_MACHINERY):
         del calls[0]
-    return tuple(_frame(frame, line) for frame, line in calls[-MOST_FRAMES:])
+    return tuple(_frame(frame, line) for frame, line in calls[-MAX_FRAMES:])
 
 
 def _frame(frame: FrameType, line: int) -> StackFrame:
     code = frame.f_code
     text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
-    return StackFrame(code.co_filename, line, code.co_qualname, text[:MOST_TEXT])
+    return StackFrame(code.co_filename, line, code.co_qualname, text[:MAX_TEXT])
 
 
 # In the agent

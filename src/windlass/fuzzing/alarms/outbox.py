@@ -19,10 +19,10 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile
 
 FIRST_PAUSE_MS: Final = 5 * 60_000  # doubles with each try
-LONGEST_PAUSE_MS: Final = 6 * 3_600_000
+MAX_PAUSE_MS: Final = 6 * 3_600_000
 KEPT_MS: Final = 7 * 86_400_000  # how long `status` shows what was given up
-MOST: Final = 50
-LONGEST_WHY: Final = 300
+MAX_COUNT: Final = 50
+MAX_WHY: Final = 300
 
 
 class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,14 +111,14 @@ def failed_again(
     """Returns the record after another try: when to try again, unless that were too often."""
     tries = 1 if before is None else before.tries + 1
     return Undelivered(
-        place=place, alarm=alarm, tries=tries, why=one_line(why)[:LONGEST_WHY], last_at_ms=now_ms,
+        place=place, alarm=alarm, tries=tries, why=one_line(why)[:MAX_WHY], last_at_ms=now_ms,
         next_at_ms=None if tries >= most else now_ms + pause_ms(tries),
     )  # fmt: skip
 
 
 def pause_ms(tries: int) -> int:
     """Returns how long to wait after this many tries."""
-    return min(FIRST_PAUSE_MS << (tries - 1), LONGEST_PAUSE_MS)
+    return min(FIRST_PAUSE_MS << (tries - 1), MAX_PAUSE_MS)
 
 
 def outbox_file(pipeline: Pipeline) -> StateFile[Outbox]:
@@ -134,7 +134,7 @@ def _postponed(one: Undelivered, now_ms: int) -> Undelivered:
 def _with(known: Outbox, new: Undelivered | None, instead_of: str = "") -> Outbox:
     gone = (instead_of, "" if new is None else new.id)
     rest = [one for one in known.undelivered if one.id not in gone]
-    return Outbox(undelivered=[*rest, *([] if new is None else [new])][-MOST:])
+    return Outbox(undelivered=[*rest, *([] if new is None else [new])][-MAX_COUNT:])
 
 
 async def _update(

@@ -23,7 +23,7 @@ from windlass.ports.clock import Clock
 MAIL_S: Final = 30.0
 PATIENCE_MS: Final = 10_000
 ID_LENGTH: Final = 32
-LONGEST: Final = 1_000
+MAX_CHARACTERS: Final = 1_000
 
 Place = Literal["webhook", "mail"]
 
@@ -49,7 +49,7 @@ def alarm_of(
     solver: str, commit: str, why: str, runs: int, now_ms: int, given_up: bool = False
 ) -> Alarm:
     """Returns an alarm."""
-    said = one_line(why)[:LONGEST]
+    said = one_line(why)[:MAX_CHARACTERS]
     return Alarm(
         solver=solver, commit=commit, why=said, runs=runs, at=format_moment(now_ms),
         given_up=given_up,

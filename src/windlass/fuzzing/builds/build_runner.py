@@ -16,7 +16,7 @@ from windlass.fuzzing.processes.runner import Limits, run
 from windlass.fuzzing.sources.mirror import Mirror
 from windlass.ports.clock import Clock
 
-LEAST_SPACE: Final = 16 * 1024 * 1024
+MIN_SPACE: Final = 16 * 1024 * 1024
 
 
 _ERROR: Final = re.compile(
@@ -64,7 +64,7 @@ class BuildRunner:
         if ended.ok:
             return
         how = f"the {kind} build {ended.describe(limits)}"
-        if shutil.disk_usage(self.folder).free < LEAST_SPACE:
+        if shutil.disk_usage(self.folder).free < MIN_SPACE:
             raise DiskFull(f"{how}, and no disk space is left at {self.folder}; free some")
         raise BuildFailed(how)
 

@@ -12,7 +12,7 @@ from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
 
 FROM_ENVIRONMENT: Final = "env:"
-MOST_TRIES: Final = 20
+MAX_TRIES: Final = 20
 PORTS: Final = {"starttls": 587, "tls": 465, "none": 25}
 _SERVER: Final = re.compile(r"(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?\Z")
 
@@ -66,8 +66,8 @@ class AlarmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 def check_alarm_settings(alarms: AlarmSettings) -> None:
     """Raises if a value makes no sense; the message names the key."""
-    if not 1 <= alarms.tries <= MOST_TRIES:
-        raise InvalidInput("alarms.tries", f"a number from 1 to {MOST_TRIES}", alarms.tries)
+    if not 1 <= alarms.tries <= MAX_TRIES:
+        raise InvalidInput("alarms.tries", f"a number from 1 to {MAX_TRIES}", alarms.tries)
     if alarms.webhook and not alarms.webhook.startswith(FROM_ENVIRONMENT):
         check_url(alarms.webhook, "alarms.webhook")
     mail = alarms.mail

@@ -21,8 +21,8 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
 from windlass.fuzzing.errors import InvalidSetting
 
-MOST: Final = 32  # combinations: each is built and fuzzed for every commit
-LONGEST: Final = 64  # characters of a combination's name, which is a part of keys
+MAX_COMBINATIONS: Final = 32  # combinations: each is built and fuzzed for every commit
+MAX_NAME: Final = 64  # characters of a combination's name, which is a part of keys
 MANY: Final = 1_000  # values and rows that we look at
 
 
@@ -149,8 +149,8 @@ def _product(axes: Sequence[_Axis]) -> Iterator[tuple[Names, Overrides]]:
     count = 1
     for axis in axes:
         count *= max(len(axis), 1)
-    if count > MOST * MANY:
-        raise InvalidInput("matrix", f"at most {MOST} combinations", count)
+    if count > MAX_COMBINATIONS * MANY:
+        raise InvalidInput("matrix", f"at most {MAX_COMBINATIONS} combinations", count)
     for values in itertools.product(*(axis or ("",) for axis in axes)):
         names = Names(*values)
         yield names, _overrides_of(names, axes)
@@ -207,12 +207,12 @@ def _matches(names: Names, rows: Iterable[Names]) -> bool:
 def _check_chosen(chosen: Sequence[Names]) -> None:
     if not chosen:
         raise InvalidSetting("matrix", "matrix.exclude leaves no combination")
-    if len(chosen) > MOST:
-        raise InvalidInput("matrix", f"at most {MOST} combinations", len(chosen))
+    if len(chosen) > MAX_COMBINATIONS:
+        raise InvalidInput("matrix", f"at most {MAX_COMBINATIONS} combinations", len(chosen))
     seen: set[str] = set()
     for names in chosen:
-        if len(names.joined) > LONGEST:
-            message = f"the name of combination {names.joined} is longer than {LONGEST} characters"
+        if len(names.joined) > MAX_NAME:
+            message = f"the name of combination {names.joined} is longer than {MAX_NAME} characters"
             raise InvalidSetting("matrix", message, names.joined)
         if names.joined in seen:
             message = f"two combinations have the name {names.joined}; rename one of the values"

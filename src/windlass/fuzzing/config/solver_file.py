@@ -46,7 +46,7 @@ from windlass.fuzzing.state.rules import EXTENSIONS
 
 Role = Literal["manager", "builder", "fuzzer", "coverage"]
 
-LONGEST: Final = 1024 * 1024
+MAX_BYTES: Final = 1024 * 1024
 STANDARD_INPUT: Final = "-"
 SUFFIXES: Final = (".yaml", ".yml", ".toml")
 FOLDERS: Final = (".", "solvers")
@@ -184,7 +184,7 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def load_named(name: str) -> Solver:
     """Loads a solver from a file, by name, or from standard input."""
     if name == STANDARD_INPUT:
-        return parse_solver(sys.stdin.buffer.read(LONGEST), Path("standard input"))
+        return parse_solver(sys.stdin.buffer.read(MAX_BYTES), Path("standard input"))
     return load_solver(find_solver(name))
 
 
@@ -245,12 +245,12 @@ def parse_solver(content: bytes, path: Path) -> Solver:
 def _content(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(LONGEST + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
         message = f"cannot read {path}: {error.strerror}"
         raise InvalidSetting("solver", message, str(path)) from None
-    if len(content) > LONGEST:
-        raise InvalidInput("solver", f"a file of at most {LONGEST} bytes", str(path))
+    if len(content) > MAX_BYTES:
+        raise InvalidInput("solver", f"a file of at most {MAX_BYTES} bytes", str(path))
     return content
 
 

@@ -16,7 +16,7 @@ import msgspec
 from windlass.fuzzing.errors import InvalidSetting
 
 VERSION: Final = 1
-LARGEST: Final = 512 * 1024 * 1024  # bytes of a map; a compressed file may claim far more
+MAX_BYTES: Final = 512 * 1024 * 1024  # bytes of a map; a compressed file may claim far more
 _TEMPLATE: Final = re.compile(r"<[^<>]*>")
 
 
@@ -195,9 +195,9 @@ def _named(
 
 def _decompress(data: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
-    content = unpacker.decompress(data, LARGEST)
+    content = unpacker.decompress(data, MAX_BYTES)
     if not unpacker.eof:
-        raise EOFError(f"it is cut off, or larger than {LARGEST} bytes")
+        raise EOFError(f"it is cut off, or larger than {MAX_BYTES} bytes")
     return content
 
 

@@ -22,7 +22,7 @@ from windlass.fuzzing.errors import InvalidSetting
 
 INDEX: Final = "index.html"
 PAGE_ENDINGS: Final = (".html", ".css")
-MOST_FILES: Final = 5_000
+MAX_FILES: Final = 5_000
 _LINK: Final = re.compile(r"""\bhref\s*=\s*(?P<mark>['"])(?P<target>[^'"]*)(?P=mark)""")
 _SCRIPT: Final = re.compile(r"<script\b.*?</script\s*>|<script\b[^>]*/>", re.DOTALL | re.IGNORECASE)
 
@@ -49,7 +49,7 @@ async def make_html(
     """
     made = counts / "html"
     made.mkdir()
-    shown = [path for path in sorted(reach.files) if _is_own(sources, path)][:MOST_FILES]
+    shown = [path for path in sorted(reach.files) if _is_own(sources, path)][:MAX_FILES]
     if not shown:
         raise InvalidSetting("coverage build", "it reaches no source file of this commit")
     profile = await tools.profile(counts)

@@ -45,7 +45,7 @@ from windlass.fuzzing.engines.tool_runner import ToolRunner, files_in, last_line
 from windlass.fuzzing.processes.runner import ExitStatus, Limits
 from windlass.fuzzing.seeds.dictionaries import parse_dictionary
 
-MOST_KEPT: Final = 2_000
+MAX_KEPT: Final = 2_000
 BORROW_FROM: Final = 50  # other inputs from which a mutation may copy words
 PROGRESS_EVERY: Final = 25
 KEPT_PER_TITLE: Final = 16  # inputs that break the build
@@ -259,7 +259,7 @@ class _FuzzLoop:
 
     def _keep_new(self, path: Path, verdict: Verdict) -> None:
         behaviour = normalise(verdict.output[:OUTPUT_CHARS])
-        if behaviour in self._seen or len(self._pool) >= MOST_KEPT:
+        if behaviour in self._seen or len(self._pool) >= MAX_KEPT:
             return
         self._seen.add(behaviour)
         data = path.read_bytes()

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from windlass.fuzzing.engines.sanitizers import MARKS
 
-MOST_READ: Final = 512 * 1024 * 1024  # bytes of a build
-MOST_KNOWN: Final = 20_000  # answers that are kept
+MAX_READ: Final = 512 * 1024 * 1024  # bytes of a build
+MAX_KNOWN: Final = 20_000  # answers that are kept
 LOOKED_AT: Final = 500  # letters of a message
 BESIDE: Final = 4  # letters before or after a word that show it in a message
 SHORT: Final = 3  # shorter words are in any program between two spaces
@@ -31,14 +31,14 @@ class ProgramText:
     def contains(self, text: str) -> bool:
         """Returns whether a file of the build contains this text."""
         if text not in self._known:
-            if len(self._known) >= MOST_KNOWN:
+            if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
             wanted = text.encode(errors="surrogateescape")
             self._known[text] = any(file.find(wanted) >= 0 for file in self._files())
         return self._known[text]
 
     def _files(self) -> Iterator[mmap.mmap]:
-        left = MOST_READ
+        left = MAX_READ
         for path in sorted(self._folder.rglob("*")):
             if not path.is_file() or not (size := path.stat().st_size) or size > left:
                 continue

@@ -13,7 +13,7 @@ NUMBERS: Final = (
     0, 1, 2, 7, 8, 15, 16, 31, 32, 63, 64, 100, 127, 128, 255, 256, 1000, 32_767, 65_535,
     2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63,
 )  # fmt: skip
-LONGEST: Final = 1024 * 1024
+MAX_INPUT: Final = 1024 * 1024
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
 Draw = Callable[[], float]
@@ -29,7 +29,7 @@ def mutate(data: bytes, others: Sequence[bytes], draw: Draw) -> bytes:
     for _ in range(1 + int(draw() ** 3 * 4)):
         change = CHANGES[_below(len(CHANGES), draw)]
         words = change(words, others, draw)
-    return b"".join(words)[:LONGEST] or data
+    return b"".join(words)[:MAX_INPUT] or data
 
 
 def _replace_number(words: list[bytes], others: Sequence[bytes], draw: Draw) -> list[bytes]:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final, Literal, NamedTuple
 
 DRIVER: Final = "libFuzzer"
-MOST_REPORTS: Final = 20
+MAX_REPORTS: Final = 20
 _REPORT: Final = re.compile(
     r"(?:ERROR|WARNING): (AddressSanitizer|HWAddressSanitizer|LeakSanitizer|MemorySanitizer|"
     r"ThreadSanitizer|UndefinedBehaviorSanitizer|DataFlowSanitizer|libFuzzer): (.*)"
@@ -77,7 +77,7 @@ def sanitizer_report(output: str) -> SanitizerReport | None:
     What libFuzzer says about its limits comes last: a report that let the program go on is more.
     """
     reports = [_named(found[1], found[2], output[found.start() :])
-               for found in islice(_REPORT.finditer(output), MOST_REPORTS)]  # fmt: skip
+               for found in islice(_REPORT.finditer(output), MAX_REPORTS)]  # fmt: skip
     first = next((one for one in reports if one.tool != DRIVER or one.kind == "signal"), None)
     if first is not None:
         return first

@@ -55,8 +55,8 @@ _VARYING: Final = (
 )
 QUOTES: Final = "'\"`"
 _QUOTE: Final = re.compile(f"[{QUOTES}]")
-MOST_QUOTES: Final = 200  # the last ones
-LONGEST_QUOTE: Final = 500
+MAX_QUOTES: Final = 200  # the last ones
+MAX_QUOTE: Final = 500
 SURELY: Final = 16  # letters that are from the input, wherever the quote ends
 QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
@@ -235,7 +235,7 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 
     An input may contain quotes and ends of lines itself.
     """
-    starts = [found.start() for found in _QUOTE.finditer(said)][-MOST_QUOTES:] if text else []
+    starts = [found.start() for found in _QUOTE.finditer(said)][-MAX_QUOTES:] if text else []
     kept, place = [], 0
     for start in starts:
         if start < place:
@@ -249,7 +249,7 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 
 def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
-    rest = said[start + 1 : start + 1 + LONGEST_QUOTE]
+    rest = said[start + 1 : start + 1 + MAX_QUOTE]
     low, high = 0, len(rest)  # of what the input contains, too
     while low < high:
         middle = (low + high + 1) // 2
@@ -258,7 +258,7 @@ def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     if (end := rest.rfind(closing, 0, low + 1)) > 0:
         return end, start + end + 2
     if rest[:1] == said[start]:
-        return LONGEST_QUOTE, start + 2  # nothing is left of the input there
+        return MAX_QUOTE, start + 2  # nothing is left of the input there
     whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
     return (low if whole else 0), start + 1 + low
 

@@ -34,7 +34,7 @@ from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import Limits
 
 CVC5: Final = f"{sys.executable} {Path(__file__).with_name('cvc5_program.py')}"
-SHORTEST_MS: Final = 1_000  # starting typefuzz for less time than this is not worth it
+MIN_MS: Final = 1_000  # starting typefuzz for less time than this is not worth it
 BAD_SEED: Final = 3  # typefuzz calls this an internal error; the seed causes it
 FAILED: Final = (2, 4, 5)  # usage, a solver that cannot be run, disk full
 _CALLS: Final = re.compile(r"Performed (\d+) solver calls")
@@ -146,7 +146,7 @@ class TypefuzzEngine:
     async def _fuzz_until(
         self, deadline: int, seeds: deque[Path], campaign: Campaign, count: Statistics
     ) -> None:
-        while seeds and (left := deadline - self._target.clock.now_ms()) >= SHORTEST_MS:
+        while seeds and (left := deadline - self._target.clock.now_ms()) >= MIN_MS:
             seed = seeds.popleft()
             if await self._fuzz_seed(seed, left, campaign, count):
                 seeds.append(seed)

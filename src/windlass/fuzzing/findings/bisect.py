@@ -18,13 +18,13 @@ from windlass.fuzzing.findings.judge import Judge, Outcome, Reproduction, tries_
 from windlass.fuzzing.findings.markdown import code
 from windlass.fuzzing.findings.record import LATE, Finding, KeptInput, Origin
 from windlass.fuzzing.sources.harmless import may_break
-from windlass.fuzzing.sources.mirror import LONGEST, Mirror
+from windlass.fuzzing.sources.mirror import MAX_COMMITS, Mirror
 from windlass.ports.clock import Clock
 
 WALK: Final = 32  # builds; beyond them the search leaps
 TRIED: Final = 60  # builds that a record lists
 SUSPECTS: Final = 20  # commits that a record lists
-MOST_BUILT: Final = 12  # commits that one search builds
+MAX_BUILT: Final = 12  # commits that one search builds
 
 Build = Callable[[str], Awaitable[LocalBuild | None]]
 
@@ -145,7 +145,9 @@ class Bisector:
         """Searches from `commit`, which is known to fail."""
         search = _Search(commit, commit)
         built = set(await self.builds.commits())
-        await self._walk(search, await self.mirror.first_parents(commit, LONGEST), built, question)
+        await self._walk(
+            search, await self.mirror.first_parents(commit, MAX_COMMITS), built, question
+        )
         await self._narrow(search, question)
         search.line_bad = search.first_bad
         await self._enter_merge(search, built, question)
@@ -156,7 +158,7 @@ class Bisector:
         if origin.exact:
             return False
         if origin.last_good is None:
-            line = await self.mirror.first_parents(origin.first_bad, LONGEST)
+            line = await self.mirror.first_parents(origin.first_bad, MAX_COMMITS)
             useful = set(line[1:])
         else:
             useful = set(await self.mirror.between(origin.last_good, origin.first_bad))
@@ -227,7 +229,7 @@ class Bisector:
         """Builds commits of the range that have no build, if that is allowed."""
         if self.build is None:
             return
-        line = await self.mirror.first_parents(search.first_bad, LONGEST)
+        line = await self.mirror.first_parents(search.first_bad, MAX_COMMITS)
         if search.last_good is None:
             await self._build_older(search, line[1:], question)
         if search.last_good in line:
@@ -256,7 +258,9 @@ class Bisector:
             others = (await self.mirror.parents(merge))[1:]
             fine = 0
             for parent in others:
-                line = await self.mirror.first_parents(parent, LONGEST, without=search.last_good)
+                line = await self.mirror.first_parents(
+                    parent, MAX_COMMITS, without=search.last_good
+                )
                 known = [c for c in line if c in built or self.build is not None]
                 answer = await self._ask(search, known[0], question) if known else "unclear"
                 if answer == "fails":
@@ -304,8 +308,8 @@ class Bisector:
         """Returns the answer of a build, each asked once; a missing one is unclear."""
         if commit not in search.answers:
             stored = commit in await self.builds.commits()
-            if not stored and search.built >= MOST_BUILT:
-                search.assume(f"only {MOST_BUILT} commits were built for the search")
+            if not stored and search.built >= MAX_BUILT:
+                search.assume(f"only {MAX_BUILT} commits were built for the search")
                 return "unclear"
             search.built += not stored
             result = await self._run(commit, question)

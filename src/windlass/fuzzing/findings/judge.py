@@ -12,7 +12,7 @@ from windlass.fuzzing.engines.signature import Signature, with_stack
 
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
-MOST_TRIES: Final = 100
+MAX_TRIES: Final = 100
 SEEN_ENOUGH: Final = 4  # failures that say how often a flaky input fails
 FLAKY_TRIES: Final = 60  # runs for that
 LOOKED: Final = 3  # failures of an input whose stack we ask for: a flaky one may not show it
@@ -159,7 +159,7 @@ def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:
 
 def tries_for(shown: int, tried: int, least: int) -> int:
     """Returns how often to run an input at once; see `tries_needed`."""
-    return max(least, min(tries_needed(shown, tried), MOST_TRIES))
+    return max(least, min(tries_needed(shown, tried), MAX_TRIES))
 
 
 def tries_needed(shown: int, tried: int) -> int:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
-MOST_TRIES: Final = 2_000
+MAX_TRIES: Final = 2_000
 FEW_BYTES: Final = 512  # in longer inputs, removing single bytes takes too many runs
 _WORDS: Final = re.compile(rb"[A-Za-z_][\w.-]*|\d+|\s+|[^\w\s]")
 
@@ -16,7 +16,7 @@ StillFails = Callable[[bytes], Awaitable[bool]]
 """Returns whether an input still shows the bug; returns False once the time is over."""
 
 
-async def minimise(data: bytes, still_fails: StillFails, tries: int = MOST_TRIES) -> bytes:
+async def minimise(data: bytes, still_fails: StillFails, tries: int = MAX_TRIES) -> bytes:
     """Returns the smallest input found; `data` itself must show the bug."""
     counted = _CountedCheck(still_fails, tries)
     while True:

@@ -15,7 +15,7 @@ LIVE: Final[tuple[State, ...]] = ("open", "flaky", "quarantined")
 SHOWN: Final = 20  # how many commits that showed the bug are listed
 SIGNATURES: Final = 50
 OUTPUT: Final = 8_000  # characters of the program's output
-LONGEST_LINE: Final = 500  # characters of a line of long output
+MAX_LINE: Final = 500  # characters of a line of long output
 EXCERPT: Final = 1_000  # an input of at most this many bytes is shown
 
 
@@ -243,8 +243,8 @@ def _without_middle(text: str, limit: int) -> str:
 
 
 def _short_line(line: str) -> str:
-    left = len(line) - LONGEST_LINE
-    return line if left <= 0 else f"{line[:LONGEST_LINE]} [{left} characters left out]"
+    left = len(line) - MAX_LINE
+    return line if left <= 0 else f"{line[:MAX_LINE]} [{left} characters left out]"
 
 
 FINDING: Final[Codec[Finding | None]] = struct_codec("finding.json", Finding, None)

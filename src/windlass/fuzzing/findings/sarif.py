@@ -13,7 +13,7 @@ from windlass.fuzzing.findings.record import Finding
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 # By these GitHub tells alerts apart and finds them again in later uploads.
 FINGERPRINT: Final = "primaryLocationLineHash"
-LARGEST_SOURCE: Final = 1024 * 1024  # bytes of a file that is searched for functions
+MAX_SOURCE: Final = 1024 * 1024  # bytes of a file that is searched for functions
 _LINK: Final = re.compile(r"[\\\[\]]")
 _PLACE: Final = re.compile(r"([\w./+-]+\.\w{1,4}):(\d{1,7})")
 RULES: Final = {
@@ -74,7 +74,7 @@ def _file_in(name: str, sources: Path) -> str | None:
 
 
 def _functions(file: Path) -> list[Span]:
-    if file.stat().st_size > LARGEST_SOURCE:
+    if file.stat().st_size > MAX_SOURCE:
         return []
     return functions_in(file.read_text(errors="replace"))
 

@@ -43,14 +43,14 @@ from windlass.fuzzing.findings.untriaged import KEPT
 from windlass.fuzzing.state.state_file import UnreadableState
 from windlass.ports.clock import Clock
 
-MOST_FILES: Final = 5_000
+MAX_FILES: Final = 5_000
 LOOKS: Final = 4
 MORE_LOOKS: Final = 16  # for inputs that did not fail in these
-MOST_QUIET: Final = 20  # of such inputs
+MAX_QUIET: Final = 20  # of such inputs
 SHARE: Final = 2  # one in so many of a finding's inputs is kept as it was found
 ASKED: Final = 3  # inputs that the build of a fix is asked about, however late it is
 ASKING_MS: Final = 10_000  # for them
-MOST_ASKED: Final = 30
+MAX_ASKED: Final = 30
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
 SMALL: Final = 32
@@ -129,7 +129,7 @@ class Triage:
         unnamed: dict[str, list[_Seen]] = {}
         quiet: list[Path] = []
         for number, path in enumerate(files):
-            if number >= MOST_FILES or (self._late() and (failures or unnamed)):
+            if number >= MAX_FILES or (self._late() and (failures or unnamed)):
                 self.left += files[number:]
                 self.catalogue.unseen = True
                 break
@@ -167,8 +167,8 @@ class Triage:
 
     async def _look_longer(self, quiet: list[Path], failures: dict[str, Failure]) -> None:
         """Gives inputs that did not fail again some more tries, and drops them then."""
-        dropped = len(quiet[MOST_QUIET:])
-        for path in quiet[:MOST_QUIET]:
+        dropped = len(quiet[MAX_QUIET:])
+        for path in quiet[:MAX_QUIET]:
             if self._late():
                 dropped += 1
                 continue
@@ -285,7 +285,7 @@ class Triage:
         slow = failure.signature.kind in Slow
         # Some are asked also if the time is over: without an answer, it would be open again.
         until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
-        asked = _spread(failure.paths, MOST_ASKED)
+        asked = _spread(failure.paths, MAX_ASKED)
         for number, path in enumerate(asked):
             if number >= ASKED and self._late():
                 self.left += asked[number:]

@@ -19,8 +19,8 @@ from windlass.fuzzing.buckets.layout import (
 )
 from windlass.fuzzing.state.pipeline import Pipeline
 
-MOST: Final = 500  # inputs per commit
-LARGEST: Final = 8 * 1024 * 1024
+MAX_INPUTS: Final = 500  # inputs per commit
+MAX_BYTES: Final = 8 * 1024 * 1024
 NAME_LENGTH: Final = 32
 KEPT: Final = "kept-"  # how the files of inputs that waited begin
 
@@ -36,9 +36,9 @@ class Untriaged:
     async def keep(self, commit: str, folder: Path) -> None:
         """Uploads the files of a folder that are not uploaded yet."""
         for path in sorted(folder.iterdir()):
-            if len(self._uploaded) >= MOST:
+            if len(self._uploaded) >= MAX_INPUTS:
                 return
-            if path in self._uploaded or not path.is_file() or path.stat().st_size > LARGEST:
+            if path in self._uploaded or not path.is_file() or path.stat().st_size > MAX_BYTES:
                 continue
             await self._bucket.put(
                 self._key(commit, path.read_bytes(), plain_ending(path.name)), path

@@ -14,7 +14,7 @@ from typing import Final
 from windlass.domain.values.errors import Conflict
 from windlass.fuzzing.processes.disk_space import report_disk_full
 
-MOST: Final = 64
+MAX_COUNT: Final = 64
 
 
 def default_root() -> Path:
@@ -29,7 +29,7 @@ def default_root() -> Path:
 @contextmanager
 def workspace(root: Path, solver: str, role: str) -> Iterator[Path]:
     """Yields the first folder below `root` that no other run is using."""
-    for number in range(1, MOST + 1):
+    for number in range(1, MAX_COUNT + 1):
         folder = root.absolute() / solver / f"{role}-{number}"
         with report_disk_full(root):
             folder.mkdir(parents=True, exist_ok=True)
@@ -44,4 +44,4 @@ def workspace(root: Path, solver: str, role: str) -> Iterator[Path]:
         finally:
             os.close(lock)
         return
-    raise Conflict("busy", f"no free workspace below {root}: all {MOST} folders are in use")
+    raise Conflict("busy", f"no free workspace below {root}: all {MAX_COUNT} folders are in use")

@@ -18,9 +18,9 @@ from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.state.pipeline import Pipeline
 
 DESCRIPTION: Final = "report.json"
-LARGEST_PAGE: Final = 16 * 1024 * 1024
-LARGEST_REPORT: Final = 1024 * 1024 * 1024
-LARGEST_DESCRIPTION: Final = 64 * 1024
+MAX_PAGE: Final = 16 * 1024 * 1024
+MAX_REPORT: Final = 1024 * 1024 * 1024
+MAX_DESCRIPTION: Final = 64 * 1024
 _PAGE: Final = re.compile(r"(?:index|page\d{1,6})\.(?:html|css)\Z")
 _ID: Final = re.compile(r"[0-9A-Za-z-]{1,64}\Z")
 
@@ -70,10 +70,10 @@ class HtmlStore:
     async def save(self, folder: Path, info: ReportInfo) -> ReportInfo:
         """Stores the pages in a folder as the newest report; pages that are too large are not."""
         pages = [path for path in sorted(folder.iterdir()) if _PAGE.match(path.name)]
-        if sum(path.stat().st_size for path in pages) > LARGEST_REPORT:
-            message = f"the HTML report has more than {LARGEST_REPORT} bytes; it was not stored"
+        if sum(path.stat().st_size for path in pages) > MAX_REPORT:
+            message = f"the HTML report has more than {MAX_REPORT} bytes; it was not stored"
             raise InvalidSetting("coverage report", message)
-        kept = [path for path in pages if path.stat().st_size <= LARGEST_PAGE]
+        kept = [path for path in pages if path.stat().st_size <= MAX_PAGE]
         for path in kept:
             body = gzip.compress(path.read_bytes(), mtime=0)
             await self._bucket.put(f"{self._prefix}/{info.id}/{path.name}.gz", body)
@@ -85,7 +85,7 @@ class HtmlStore:
     async def info(self) -> ReportInfo | None:
         """Returns the description; None if there is no report that can be read."""
         stored = await self._bucket.get(f"{self._prefix}/{DESCRIPTION}")
-        if stored is None or len(stored.body) > LARGEST_DESCRIPTION:
+        if stored is None or len(stored.body) > MAX_DESCRIPTION:
             return None
         try:
             found = msgspec.json.decode(stored.body, type=ReportInfo)
@@ -114,7 +114,7 @@ class HtmlStore:
 
 def _decompress(body: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
-    content = unpacker.decompress(body, LARGEST_PAGE)
+    content = unpacker.decompress(body, MAX_PAGE)
     if not unpacker.eof:
         raise EOFError
     return content

@@ -11,7 +11,7 @@ from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import StateFile
 
 NAMES: Final = 1_000  # functions of a target that a record lists
-LONGEST: Final = 500  # characters of a function's name
+MAX_NAME: Final = 500  # characters of a function's name
 COMMITS: Final = 200  # whose records are kept
 
 
@@ -25,7 +25,7 @@ class TargetReach(msgspec.Struct, frozen=True, kw_only=True):
     at_ms: int = 0
 
     def plus(self, news: News, at_ms: int) -> "TargetReach":
-        names = [f"{one.path}:{one.signature}"[:LONGEST] for one in news.functions]
+        names = [f"{one.path}:{one.signature}"[:MAX_NAME] for one in news.functions]
         return TargetReach(
             functions=list(dict.fromkeys([*self.functions, *names]))[:NAMES],
             function_count=self.function_count + len(names),

@@ -16,7 +16,7 @@ from windlass.fuzzing.builds.build_cache import BuildCache
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.reach.measurement import measurement_of, news_of
-from windlass.fuzzing.reach.records import LONGEST, ReachRecords
+from windlass.fuzzing.reach.records import MAX_NAME, ReachRecords
 from windlass.fuzzing.state.pipeline import Pipeline
 
 SHOWN: Final = 20  # functions that the report of a run names
@@ -69,7 +69,7 @@ class RunMeasure:
             return None
         if news.lines or news.functions:
             await ReachRecords(self.pipeline).add(commit, target, news)
-        names = [f"{one.path}:{one.signature}"[:LONGEST] for one in news.functions[:SHOWN]]
+        names = [f"{one.path}:{one.signature}"[:MAX_NAME] for one in news.functions[:SHOWN]]
         return RunReach(functions=names, function_count=len(news.functions), line_count=news.lines)
 
 

@@ -67,7 +67,7 @@ _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
 UNBUILT: Final = "it changes nothing that builds and tests depend on"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
-LARGEST_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
+MAX_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
 
 class CheckedFinding(msgspec.Struct, kw_only=True):
@@ -441,7 +441,7 @@ def summary_page(
         lines.append("")
     ages = {one.key: one.age for one in report.findings}
     new = [one for one in findings if ages[one.key] == "new"]
-    return "\n".join([*lines, *_reports(new, solver, LARGEST_SUMMARY - sum(map(len, lines)))])
+    return "\n".join([*lines, *_reports(new, solver, MAX_SUMMARY - sum(map(len, lines)))])
 
 
 def _reports(findings: list[Finding], solver: str, room: int) -> list[str]:

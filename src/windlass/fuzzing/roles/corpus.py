@@ -21,8 +21,8 @@ from windlass.fuzzing.state.pipeline import Pipeline
 
 FILE: Final = "corpus.tar.gz"
 RETRIES: Final = 5
-MOST_INPUTS: Final = 10_000
-MOST_BYTES: Final = 64 * 1024 * 1024
+MAX_INPUTS: Final = 10_000
+MAX_BYTES: Final = 64 * 1024 * 1024
 PAUSE_MS: Final = 200
 PRUNE_ABOVE: Final = 200  # inputs; a smaller corpus is not worth pruning
 NAME_LENGTH: Final = 32
@@ -122,7 +122,7 @@ def bounded(inputs: Inputs) -> dict[str, bytes]:
     size = 0
     for name, data in sorted(inputs.items(), key=lambda item: (len(item[1]), item[0])):
         size += len(data)
-        if len(kept) >= MOST_INPUTS or size > MOST_BYTES:
+        if len(kept) >= MAX_INPUTS or size > MAX_BYTES:
             break
         kept[name] = data
     return kept

@@ -11,8 +11,8 @@ from windlass.fuzzing.engines.engine import Engine, Target, make_engine
 from windlass.fuzzing.findings.judge import Judge
 from windlass.fuzzing.state.pipeline import Pipeline
 
-LEAST_MEMORY: Final = 64 * 1024 * 1024
-LEAST_TIMEOUT_MS: Final = 100
+MIN_MEMORY: Final = 64 * 1024 * 1024
+MIN_TIMEOUT_MS: Final = 100
 
 
 class EngineFactory:
@@ -33,7 +33,7 @@ class EngineFactory:
         """Returns the engine for a build; `patience` multiplies the time limit."""
         runtime = self._pipeline.runtime
         scratch = fresh_folder(self._work / "scratch" / runtime.nonce())
-        timeout = max(int(self._solver.input_timeout_ms * patience), LEAST_TIMEOUT_MS)
+        timeout = max(int(self._solver.input_timeout_ms * patience), MIN_TIMEOUT_MS)
         target = Target(
             binaries, self._solver.engine, scratch, runtime.clock, runtime.chance, timeout,
             memory_of(self._solver), self._env, self._solver.signature,
@@ -59,7 +59,7 @@ def memory_of(solver: Solver) -> int:
     with open("/proc/meminfo") as file:
         facts = dict(line.split(":", 1) for line in file)
     available = int(facts["MemAvailable"].split()[0]) * 1024
-    return min(solver.memory_bytes, max(available // cores_of(solver), LEAST_MEMORY))
+    return min(solver.memory_bytes, max(available // cores_of(solver), MIN_MEMORY))
 
 
 def fresh_folder(folder: Path) -> Path:

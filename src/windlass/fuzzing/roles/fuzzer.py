@@ -41,7 +41,7 @@ from windlass.fuzzing.trackers.filing import IssueFiler
 from windlass.fuzzing.trackers.options import issue_options
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
-LEAST_RESERVED_MS: Final = 5_000
+MIN_RESERVED_MS: Final = 5_000
 MEASURING: Final = 20  # a part of the budget is for measuring what was reached, and at most
 MEASURING_MS: Final = 10 * 60_000
 FULL_HASH: Final = 40
@@ -301,7 +301,7 @@ async def forget_old_reports(pipeline: Pipeline) -> None:
 
 def reserved_of(budget_ms: int, solver: Solver) -> int:
     """Returns how much of a budget is reserved for triage; each combination has its own."""
-    least = LEAST_RESERVED_MS * len(combinations_of(solver))
+    least = MIN_RESERVED_MS * len(combinations_of(solver))
     return min(max(budget_ms // RESERVE, least), solver.findings.triage_ms)
 
 

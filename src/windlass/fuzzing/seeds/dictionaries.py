@@ -6,9 +6,9 @@ from typing import Final
 
 from windlass.fuzzing.seeds.limits import SeedsRefused
 
-LONGEST_WORD: Final = 128  # bytes; afl-fuzz refuses longer ones
-MOST_WORDS: Final = 10_000
-LARGEST_FILE: Final = 1024 * 1024
+MAX_WORD: Final = 128  # bytes; afl-fuzz refuses longer ones
+MAX_WORDS: Final = 10_000
+MAX_FILE: Final = 1024 * 1024
 _LINE: Final = re.compile(rb'(?:[\w.-]*(?:@(\d{1,9}))?\s*=\s*)?"((?:[^"\\]|\\.)*)"\s*(?:#.*)?\Z')
 _ESCAPE: Final = re.compile(rb"\\(x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _NAMED: Final = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0"}
@@ -16,8 +16,8 @@ _NAMED: Final = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"r": b"\r", b"t": b"\t"
 
 def parse_dictionary(content: bytes) -> list[bytes]:
     """Returns the words of a dictionary; the message of an error names the line."""
-    if len(content) > LARGEST_FILE:
-        raise SeedsRefused(f"a dictionary has at most {LARGEST_FILE} bytes")
+    if len(content) > MAX_FILE:
+        raise SeedsRefused(f"a dictionary has at most {MAX_FILE} bytes")
     words: dict[bytes, None] = {}
     for number, raw in enumerate(content.splitlines(), 1):
         line = raw.strip()
@@ -27,10 +27,10 @@ def parse_dictionary(content: bytes) -> list[bytes]:
         if found is None:
             raise SeedsRefused(f'line {number} of the dictionary is not of the form name="word"')
         word = _ESCAPE.sub(_unescaped, found[2])
-        if 0 < len(word) <= LONGEST_WORD:
+        if 0 < len(word) <= MAX_WORD:
             words[word] = None
-    if len(words) > MOST_WORDS:
-        raise SeedsRefused(f"a dictionary has at most {MOST_WORDS} words")
+    if len(words) > MAX_WORDS:
+        raise SeedsRefused(f"a dictionary has at most {MAX_WORDS} words")
     return list(words)
 
 

@@ -22,7 +22,7 @@ from windlass.fuzzing.processes.environment import inherited_environment
 from windlass.fuzzing.processes.runner import Limits, run, tail
 from windlass.fuzzing.seeds.archives import read_archive
 from windlass.fuzzing.seeds.dictionaries import (
-    LARGEST_FILE,
+    MAX_FILE,
     format_dictionary,
     parse_dictionary,
 )
@@ -224,16 +224,16 @@ class SeedImporter:
     async def _content(self, place: str) -> bytes:
         if place.startswith(HTTPS):
             scratch = self._cache / "download"
-            await download(place, scratch, LARGEST_FILE)
+            await download(place, scratch, MAX_FILE)
             return scratch.read_bytes()
         if not place.startswith(S3):
-            return _bounded(self._local(place), LARGEST_FILE)
+            return _bounded(self._local(place), MAX_FILE)
         parent, _, last = place.rpartition("/")
         bucket = self.bucket_of(parent)
         try:
             listed = await _find(bucket, last)
-            if not listed or listed[0].size > LARGEST_FILE:
-                raise SeedsRefused(f"there is no dictionary of at most {LARGEST_FILE} bytes")
+            if not listed or listed[0].size > MAX_FILE:
+                raise SeedsRefused(f"there is no dictionary of at most {MAX_FILE} bytes")
             stored = await bucket.get(last)
             return stored.body if stored is not None else b""
         finally:

@@ -19,7 +19,7 @@ from windlass.ports.clock import Clock
 PLAIN: Final = (".tar",)
 GZIPPED: Final = (".tar.gz", ".tgz")
 ZSTD: Final = (".tar.zst",)
-LONGEST_NAME: Final = 64 * 1024  # of a header that only names the next entry
+MAX_NAME: Final = 64 * 1024  # of a header that only names the next entry
 BLOCK: Final = 512
 UNPACK_MS: Final = 600_000
 _NAMING: Final = (
@@ -34,7 +34,7 @@ class _Entry(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         entry = super().frombuf(buf, encoding, errors)
-        if entry.type in _NAMING and entry.size > LONGEST_NAME:
+        if entry.type in _NAMING and entry.size > MAX_NAME:
             raise SeedsRefused("a name in the archive is too long")
         return entry
 

@@ -6,7 +6,7 @@ from typing import Final
 from windlass.fuzzing.config.branch_names import is_pattern, matches
 from windlass.fuzzing.sources.commits import Head, Watched
 
-MOST: Final = 20  # branches that are watched
+MAX_BRANCHES: Final = 20  # branches that are watched
 
 
 def fitting(wanted: Sequence[str], heads: Iterable[Head]) -> list[Head]:
@@ -19,7 +19,7 @@ def fitting(wanted: Sequence[str], heads: Iterable[Head]) -> list[Head]:
     return [head for _, _, head in sorted(ranked)]
 
 
-def choose(wanted: Sequence[str], heads: Iterable[Head], most: int = MOST) -> Watched:
+def choose(wanted: Sequence[str], heads: Iterable[Head], most: int = MAX_BRANCHES) -> Watched:
     """Returns the branches to watch: the first one, and of the others those with new commits."""
     found = fitting(wanted, heads)
     names = {head.name for head in found}

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.fuzzing.sources.branches import MOST, choose, fitting
+from windlass.fuzzing.sources.branches import MAX_BRANCHES, choose, fitting
 from windlass.fuzzing.sources.commits import (
     LEFT_LAST,
     NO_LAST,
@@ -35,7 +35,7 @@ class GitHubCommitSource:
         except NotFound:
             raise self._no_branch(wanted[0]) from None
         found = fitting(wanted, heads)
-        if len(found) > MOST:
+        if len(found) > MAX_BRANCHES:
             found = [head._replace(at_ms=await self._time_of(head)) for head in found]
         chosen = choose(wanted, found)
         if wanted[0] in chosen.missing:

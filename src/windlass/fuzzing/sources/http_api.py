@@ -26,7 +26,7 @@ REDIRECTS: Final = 5
 TIMEOUT_S: Final = 60
 MINUTE_MS: Final = 60_000
 PER_PAGE: Final = 100
-LONGEST_MESSAGE: Final = 500
+MAX_MESSAGE: Final = 500
 UNPROCESSABLE: Final = 422  # also GitHub's answer to a question about an unknown commit
 NOT_ACCEPTED: Final = (400, 413, UNPROCESSABLE)
 _NEXT: Final = re.compile(r'<([^>]+)>;\s*rel="next"')
@@ -219,7 +219,7 @@ class HttpApi:
             text = _explained(msgspec.json.decode(response.content))
         except (msgspec.MsgspecError, KeyError, TypeError, AttributeError):
             text = f"status {response.status}"
-        return self._hidden(text[:LONGEST_MESSAGE])
+        return self._hidden(text[:MAX_MESSAGE])
 
     def _hidden(self, text: str) -> str:
         """Returns a text without the token, which a server might repeat."""

@@ -24,8 +24,8 @@ from windlass.fuzzing.sources.commits import Head
 FULL: Final = "No space left on device"
 HEADS: Final = "refs/heads/"
 REMOTES: Final = "refs/remotes/origin/"
-MOST_SEARCHED: Final = 30  # files that may define a function
-LONGEST: Final = 2_000  # commits of a line
+MAX_SEARCHED: Final = 30  # files that may define a function
+MAX_COMMITS: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 # We parse what git prints, whatever the configuration of this user says.
@@ -124,7 +124,7 @@ class Mirror:
 
     async def first_with(self, commit: str, head: str) -> str:
         """Returns the oldest commit on the first-parent line of `head` that contains a commit."""
-        line = await self.first_parents(head, LONGEST, without=commit)
+        line = await self.first_parents(head, MAX_COMMITS, without=commit)
         if not line or await self.parent(line[-1]) == commit:
             return commit
         words = ("rev-list", "--ancestry-path", f"{commit}..{head}", "--")
@@ -311,7 +311,7 @@ class Mirror:
             found = (await _git(self._folder, *words)).split("\0")
         except GitFailed:
             return False  # no file contains it
-        for place in filter(None, found[:MOST_SEARCHED]):
+        for place in filter(None, found[:MAX_SEARCHED]):
             source = await _git(self._folder, "show", place)
             if any(one.name.rpartition("::")[2] == function for one in functions_in(source)):
                 return True

@@ -17,7 +17,7 @@ from windlass.fuzzing.state.state_file import StateFile
 RUNS: Final = 500
 DAYS: Final = 1_000
 PROBLEMS: Final = 5
-LONGEST_PROBLEM: Final = 200
+MAX_PROBLEM: Final = 200
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ def day_of(at_ms: int) -> str:
 
 def add_run(history: History, run: RunPoint) -> History:
     """Returns the history with a run, within its limits."""
-    problems = [text[:LONGEST_PROBLEM] for text in run.problems[:PROBLEMS]]
+    problems = [text[:MAX_PROBLEM] for text in run.problems[:PROBLEMS]]
     runs = [*history.runs, msgspec.structs.replace(run, problems=problems)]
     runs.sort(key=lambda one: one.at_ms)
     days = list(history.days)

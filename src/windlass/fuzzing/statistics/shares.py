@@ -10,7 +10,7 @@ from windlass.fuzzing.statistics.history import RunPoint
 
 LAST: Final = 10  # runs that count
 FINDING: Final = 10  # points for a new finding
-MOST_GROWTH: Final = 10  # points of a run for new coverage or new inputs, one for each percent
+MAX_GROWTH: Final = 10  # points of a run for new coverage or new inputs, one for each percent
 LITTLE: Final = 4  # a combination that does not reach a change gets one in so many equal parts
 HOUR_S: Final = 3_600
 
@@ -108,7 +108,7 @@ def _growth(run: RunPoint, best: int) -> float:
     new = run.coverage - before if run.coverage >= 0 else run.new_inputs
     if new <= 0:
         return 0.0
-    return min(100 * new / before, MOST_GROWTH) if before > 0 else MOST_GROWTH
+    return min(100 * new / before, MAX_GROWTH) if before > 0 else MAX_GROWTH
 
 
 def _why(one: Yield, anything: bool) -> str:

@@ -14,11 +14,11 @@ from windlass.fuzzing.trackers.tracker import IssueText, Note
 
 LISTED: Final = 100  # findings in a summary
 ATTACHED: Final = 24 * 1024  # bytes
-LONGEST_TITLE: Final = 250  # characters; GitHub takes 256, GitLab 255
-LONGEST_BODY: Final = 65_000  # characters; GitHub takes 65,536
+MAX_TITLE: Final = 250  # characters; GitHub takes 256, GitLab 255
+MAX_BODY: Final = 65_000  # characters; GitHub takes 65,536
 SHORT_OUTPUT: Final = 1_000  # characters of an output that is too long once it is escaped
 LINE: Final = 120
-LEAST_QUOTE: Final = 4  # a shorter input is found in any output by chance
+MIN_QUOTE: Final = 4  # a shorter input is found in any output by chance
 WITHHELD: Final = "(input withheld)"
 
 
@@ -30,13 +30,13 @@ def text_of(
     shown = finding if options.attach_input else without_input(finding)
     attached = data if options.attach_input else None
     page = render(shown, solver, location)
-    room = LONGEST_BODY - len(mark) - 2
+    room = MAX_BODY - len(mark) - 2
     if len(page) > room:
         short = msgspec.structs.replace(shown, output=shorten(shown.output, SHORT_OUTPUT))
         page = render(short, solver, location)[:room]
     more = "".join(f"\n{line}" for line in _attachment(shown, attached))
     return IssueText(
-        mark=mark, title=f"{solver}: {one_line(finding.title)}"[:LONGEST_TITLE],
+        mark=mark, title=f"{solver}: {one_line(finding.title)}"[:MAX_TITLE],
         body=f"{page}{more if len(page) + len(more) <= room else ''}\n{mark}\n",
         labels=options.labels_for(finding), private=options.is_private(finding),
         document=_document(finding, solver, attached),
@@ -51,7 +51,7 @@ def mark_of(finding: Finding, solver: str) -> str:
 def without_input(finding: Finding) -> Finding:
     """Returns a record that does not show the input, nor quotes it from the output."""
     output = finding.output
-    if len(text := finding.excerpt.strip()) >= LEAST_QUOTE:
+    if len(text := finding.excerpt.strip()) >= MIN_QUOTE:
         output = output.replace(text, WITHHELD)
     return msgspec.structs.replace(finding, excerpt="", binary="", output=output)
 
@@ -118,7 +118,7 @@ def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOpti
 def _rows(findings: list[Finding]) -> list[str]:
     """Returns a line for each finding, as many as an issue has room for."""
     rows: list[str] = []
-    room = LONGEST_BODY - SHORT_OUTPUT
+    room = MAX_BODY - SHORT_OUTPUT
     for finding in findings[:LISTED]:
         row = f"- {summary(finding)}"
         room -= len(row) + 1

@@ -17,7 +17,7 @@ from windlass.wire.numbers import Cursor
 
 RecentSize = Annotated[int, msgspec.Meta(ge=1, le=500)]
 CHUNK: Final = 1_000  # rows to read at once
-MOST_CHUNKS: Final = 20  # that one call looks at
+MAX_CHUNKS: Final = 20  # that one call looks at
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
@@ -64,7 +64,7 @@ async def read_recent(
     own = call.who.namespaces
     found: list[AuditRow] = []
     seen = before
-    for _ in range(MOST_CHUNKS):
+    for _ in range(MAX_CHUNKS):
         read = partial(_read_recent, before=seen)
         rows = await call.services.engine.store.read(read)
         for row in rows:

@@ -14,7 +14,7 @@ from windlass.server.connections.guarded_http import GuardedHttp
 from windlass.server.connections.refusals import Count, Refusal
 from windlass.server.connections.tls import Certificates, names_of
 
-LONGEST_ADDRESS: Final = 64
+MAX_ADDRESS: Final = 64
 
 
 class Reception:
@@ -108,7 +108,7 @@ class Connection(asyncio.Protocol):
         for address in reversed(forwarded.split(",")):
             if not self._reception.is_proxy(found) or not address.strip():
                 break
-            found = address.strip()[:LONGEST_ADDRESS]
+            found = address.strip()[:MAX_ADDRESS]
         return found
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -22,7 +22,7 @@ from windlass.server.connections.refusals import (
     Refusal,
 )
 
-MOST_PIPELINED: Final = 8  # requests that wait for the answer of the one before
+MAX_PIPELINED: Final = 8  # requests that wait for the answer of the one before
 LINGER_SECONDS: Final = 2.0  # in which a client may read why it was refused
 CONNECTION: Final = "windlass.connection"  # where the application finds it in the scope
 
@@ -90,7 +90,7 @@ class GuardedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if self._are_headers_large():
             self._refusal = HEADERS_TOO_LARGE
-        elif len(self.pipeline) >= MOST_PIPELINED:
+        elif len(self.pipeline) >= MAX_PIPELINED:
             self._refusal = PIPELINED
         if self._refusal is not None:
             raise ValueError(self._refusal.message)  # the parser stops; see send_400_response

@@ -14,8 +14,8 @@ from windlass.engine.history.read_events import CHUNK
 from windlass.ports.store import Store
 from windlass.server.live.topics import Changed, Topics
 
-MOST_LISTED: Final = 200  # ids in one message; beyond that, the page asks for everything again
-MOST_ROUNDS: Final = 20  # chunks of the log in one round; the next one reads on
+MAX_LISTED: Final = 200  # ids in one message; beyond that, the page asks for everything again
+MAX_ROUNDS: Final = 20  # chunks of the log in one round; the next one reads on
 QUIET_MS: Final = 15_000  # after which a comment keeps the connection open
 
 FLEET: Final = frozenset({EventKind.WORKER, EventKind.QUEUE, EventKind.POOL})
@@ -68,7 +68,7 @@ class Listener:
         self._kinds.add(change.kind)
         ids = (change.job, change.workflow, change.worker)
         for known, number in zip(self._found, ids, strict=True):
-            if number and len(known) < MOST_LISTED:
+            if number and len(known) < MAX_LISTED:
                 known.add(number)
             elif number and number not in known:
                 self._more = True
@@ -142,7 +142,7 @@ class LiveHub:
     async def run_once(self, now: int) -> LiveReport:
         """Passes on the events since the last round."""
         seen = 0
-        for _ in range(MOST_ROUNDS if self._listeners else 0):
+        for _ in range(MAX_ROUNDS if self._listeners else 0):
             after = self._after
             events = await self._read_after(after, CHUNK)
             if self._after != after:

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
 
-MOST_TOPICS: Final = 64
-_MOST_DIGITS: Final = 15
+MAX_TOPICS: Final = 64
+_MAX_DIGITS: Final = 15
 
 # Whole lists, and the kinds of events that change them.
 LISTS: Final[Mapping[str, frozenset[int]]] = {
@@ -57,8 +57,8 @@ class Topics(NamedTuple):
 def parse_topics(shown: Iterable[str]) -> Topics:
     """Returns the topics of a request; raises `InvalidInput`."""
     given = list(shown)
-    if not given or len(given) > MOST_TOPICS:
-        raise InvalidInput("show", f"1 to {MOST_TOPICS} topics", len(given))
+    if not given or len(given) > MAX_TOPICS:
+        raise InvalidInput("show", f"1 to {MAX_TOPICS} topics", len(given))
     kinds: set[int] = set()
     single: dict[str, set[int]] = {name: set() for name in SINGLE}
     for topic in given:
@@ -66,7 +66,7 @@ def parse_topics(shown: Iterable[str]) -> Topics:
             kinds |= LISTS[topic]
             continue
         name, _, number = topic.partition(":")
-        is_number = number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS
+        is_number = number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS
         if name not in SINGLE or not is_number or int(number) == 0:
             raise InvalidInput("show", _EXPECTED, topic[:100])
         single[name].add(int(number))

@@ -4,11 +4,11 @@ from enum import StrEnum
 from typing import Final, Literal, NamedTuple
 
 OTHER: Final = "other"  # the value of a label beyond its bound
-MOST_QUEUES: Final = 100  # values of `queue` in one family
+MAX_QUEUES: Final = 100  # values of `queue` in one family
 QUEUES_EVER: Final = 1_000  # values of `queue` of gauges in the life of a server
-MOST_TASKS: Final = 300  # pairs of `queue` and `task`
-MOST_POOLS: Final = 100  # values of `pool`
-MOST_SOLVERS: Final = 100  # values of `solver`
+MAX_TASKS: Final = 300  # pairs of `queue` and `task`
+MAX_POOLS: Final = 100  # values of `pool`
+MAX_SOLVERS: Final = 100  # values of `solver`
 
 Kind = Literal["counter", "gauge", "histogram"]
 

@@ -11,7 +11,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
 POSITION: Final = "counted_seq"
-MOST_BEHIND: Final = 100_000  # events; a server that starts does not count more of the past
+MAX_BEHIND: Final = 100_000  # events; a server that starts does not count more of the past
 
 
 class CountedEvents:
@@ -41,7 +41,7 @@ class CountedEvents:
 async def _begin(work: Work) -> int:
     newest = await work.tx.log.newest()
     position = await _position(work.tx)
-    if position is not None and newest - position <= MOST_BEHIND:
+    if position is not None and newest - position <= MAX_BEHIND:
         return min(position, newest)
     await work.tx.catalog.advance_meta(POSITION, position or 0, newest)
     return newest

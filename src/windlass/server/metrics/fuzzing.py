@@ -7,7 +7,7 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.values.times import parse_moment
 from windlass.ports.fuzzing import FuzzingReader
-from windlass.server.metrics.catalogue import MOST_SOLVERS
+from windlass.server.metrics.catalogue import MAX_SOLVERS
 from windlass.server.metrics.series import gauge
 from windlass.wire.fleet.fuzzing import FuzzSolver
 
@@ -18,7 +18,7 @@ PLACES: Final = ("queue", "built", "failed", "schedule")
 
 async def fuzzing_families(reader: FuzzingReader) -> list[Family]:
     """Returns the gauges; none if the server shows no solver."""
-    solvers = (await reader.solvers(PATIENCE_S))[:MOST_SOLVERS]
+    solvers = (await reader.solvers(PATIENCE_S))[:MAX_SOLVERS]
     return list(_families(solvers)) if solvers else []
 
 

@@ -16,7 +16,7 @@ from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
 from windlass.domain.rows.events import Event, EventKind
 from windlass.ports.store import Store
-from windlass.server.metrics.catalogue import MOST_QUEUES, MOST_TASKS, OTHER
+from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS, OTHER
 from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
 
 REMEMBERED: Final = 200_000  # open jobs
@@ -62,8 +62,8 @@ class JobCounts:
 
     def __init__(self) -> None:
         self._open: dict[int, _Open] = {}
-        self._queues = BoundedNames(MOST_QUEUES)
-        self._tasks = BoundedNames(MOST_TASKS)
+        self._queues = BoundedNames(MAX_QUEUES)
+        self._tasks = BoundedNames(MAX_TASKS)
         self._submitted = Count("windlass_jobs_submitted_total")
         self._completed = Count("windlass_jobs_completed_total")
         self._failed = Count("windlass_jobs_failed_total")
@@ -114,7 +114,7 @@ class JobCounts:
             known = known._replace(queued_at=event.at)
         elif event.to == _RUNNING:
             known = known._replace(queued_at=None, running_at=event.at)
-        elif event.frm == _RUNNING:
+        elif event.source == _RUNNING:
             known = known._replace(running_at=None)
         if event.to in _ENDED:
             self._open.pop(event.job, None)
@@ -124,13 +124,13 @@ class JobCounts:
     def _count(self, event: Event, known: _Open) -> None:
         labels, to = known.labels, event.to
         queue = labels[:1]
-        if event.frm == NEW_CODE:
+        if event.source == NEW_CODE:
             self._submitted.add(queue)
         if to == _RUNNING:
             self._started.add(labels)
             if known.queued_at is not None:
                 self._wait.observe(queue, (event.at - known.queued_at) / 1000)
-        elif event.frm == _RUNNING and known.running_at is not None:
+        elif event.source == _RUNNING and known.running_at is not None:
             self._run.observe(queue, (event.at - known.running_at) / 1000)
         if to == _TIMED_OUT:
             self._timeouts.add(labels)

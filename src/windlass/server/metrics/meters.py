@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from windlass.engine.transaction.counters import Metrics
 from windlass.server.connections.refusals import Reason
-from windlass.server.metrics.catalogue import BY_NAME, MOST_POOLS, MOST_QUEUES, QUEUES_EVER
+from windlass.server.metrics.catalogue import BY_NAME, MAX_POOLS, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.holds import Holds
 from windlass.server.metrics.jobs import JobCounts
 from windlass.server.metrics.requests import Requests
@@ -63,7 +63,7 @@ class Meters:
         for reason in Reason:
             self._refused.labels(reason)
         self.connections: Callable[[], int] = lambda: 0  # set by what listens
-        self.queues = ShownNames(MOST_QUEUES, QUEUES_EVER)
+        self.queues = ShownNames(MAX_QUEUES, QUEUES_EVER)
         self.jobs = JobCounts()
         self.requests = Requests()
         self.holds = Holds()
@@ -108,7 +108,7 @@ class Meters:
         yield waits.family()
         yield gauge("windlass_http_connections", {(): self.connections()})
         yield from _loops(metrics)
-        wanted = {(name,): float(n) for name, n in list(metrics.wanted.items())[:MOST_POOLS]}
+        wanted = {(name,): float(n) for name, n in list(metrics.wanted.items())[:MAX_POOLS]}
         yield gauge("windlass_pool_wanted_workers", wanted)
         about = version("windlass"), platform.python_version(), self._store_kind
         yield gauge("windlass_build_info", {about: 1})

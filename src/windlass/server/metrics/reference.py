@@ -4,8 +4,8 @@ from typing import Final
 
 from windlass.server.metrics.catalogue import (
     CATALOGUE,
-    MOST_QUEUES,
-    MOST_TASKS,
+    MAX_QUEUES,
+    MAX_TASKS,
     OTHER,
     QUEUES_EVER,
     Metric,
@@ -44,9 +44,7 @@ when some counters began.
 
 def metrics_page() -> str:
     """Returns the text of docs/reference/metrics.md."""
-    start = _START.format(
-        queues=MOST_QUEUES, tasks=MOST_TASKS, other=OTHER, ever=f"{QUEUES_EVER:,}"
-    )
+    start = _START.format(queues=MAX_QUEUES, tasks=MAX_TASKS, other=OTHER, ever=f"{QUEUES_EVER:,}")
     return start + "".join(map(_row, CATALOGUE))
 
 

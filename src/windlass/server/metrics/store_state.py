@@ -14,11 +14,11 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.losses import known_losses
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.ports.store import ReadTx
-from windlass.server.metrics.catalogue import MOST_POOLS, OTHER
+from windlass.server.metrics.catalogue import MAX_POOLS, OTHER
 from windlass.server.metrics.series import Labels, ShownNames, gauge
 
-MOST_COUNTED: Final = 20_000  # rows of one place
-MOST_LINES: Final = 1_000  # shapes whose first job is looked at
+MAX_COUNTED: Final = 20_000  # rows of one place
+MAX_LINES: Final = 1_000  # shapes whose first job is looked at
 
 _HELD: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 _OPEN: Final = tuple(str(state) for state in State if state not in TERMINAL)
@@ -42,8 +42,8 @@ async def read_state(engine: Engine, pools: Pools) -> StoreState:
     async def read(
         tx: ReadTx,
     ) -> tuple[int, Census, dict[str, int], dict[int, str], int, int]:
-        census = await tx.views.census(MOST_COUNTED)
-        heads = (await tx.places.heads())[:MOST_LINES]
+        census = await tx.views.census(MAX_COUNTED)
+        heads = (await tx.places.heads())[:MAX_LINES]
         shapes = {shape for shape, *_ in census.jobs} | {head.shape for head in heads}
         await engine.catalog.know(tx, shapes)
         queue_of = {shape: engine.catalog.shapes[shape].queue for shape in shapes}
@@ -82,7 +82,7 @@ def families(
     workers |= {WorkerStatus(code): (count, slots) for code, count, slots in state.census.workers}
     yield gauge("windlass_workers", {(_name(s),): count for s, (count, _) in workers.items()})
     yield gauge("windlass_worker_slots", {(_name(s),): slots for s, (_, slots) in workers.items()})
-    yield from _pool_families(state.pools[:MOST_POOLS])
+    yield from _pool_families(state.pools[:MAX_POOLS])
 
 
 def _jobs_by_state(

@@ -13,7 +13,7 @@ from windlass.api.render import show_artifact
 from windlass.domain.access.actions import Action
 from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import ArtifactRow, LogState
-from windlass.engine.attempts.log_segments import LARGEST
+from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (
     READ_LIMIT,
@@ -44,7 +44,7 @@ SAFE_HEADERS: Final = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'"
 }
 
-LARGEST_UPLOAD: Final = 2**40  # `upload_limit` is checked before a byte is read
+MAX_UPLOAD: Final = 2**40  # `upload_limit` is checked before a byte is read
 
 routes = Routes("/api/v1/jobs/{job:int}", "files")
 upload_routes = Routes("/api/v1/uploads", "files")
@@ -92,7 +92,7 @@ async def log(
         await services.files.log(job, attempt)  # a missing log is reported before the stream
         growing = follow_growing(services.engine, services.files, job, attempt, offset, timestamps)
         return Stream(growing, TEXT, SAFE_HEADERS, endless=True)
-    reading = await services.files.read_log(job, attempt, offset, limit or LARGEST)
+    reading = await services.files.read_log(job, attempt, offset, limit or MAX_OFFSET)
     if timestamps:
         reading = await services.files.with_times(reading, offset)
     return Stream(reading.chunks, TEXT, _log_headers(reading))
@@ -167,9 +167,7 @@ async def artifact(call: Call, job: Number, name: str) -> Stream:
     return download(*await call.services.files.open_artifact(job, name))
 
 
-@upload_routes.put(
-    "/{sha256:str}", needs=Action.SUBMIT_JOBS, body_limit=LARGEST_UPLOAD, raw_body=True
-)
+@upload_routes.put("/{sha256:str}", needs=Action.SUBMIT_JOBS, body_limit=MAX_UPLOAD, raw_body=True)
 async def upload(
     call: Call, sha256: str, size: Size, namespace: str | None = None, content_type: str = ""
 ) -> Uploaded:

@@ -7,7 +7,7 @@ from windlass.api.render_pools import show_costs, show_plan, show_pool
 from windlass.domain.access.actions import Action
 from windlass.domain.access.may import FLEET, may, sees
 from windlass.domain.access.roles import Identity
-from windlass.domain.pools.pools import MOST_WORKERS
+from windlass.domain.pools.pools import MAX_WORKERS
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.domain.values.times import month_of
@@ -35,8 +35,8 @@ async def list_pools(call: Call) -> PoolList:
 @routes.get("/plan", needs=Action.READ_FLEET)
 async def plan(call: Call, workers: int | None = None, target: str | None = None) -> Plan:
     """Shows what the pools would do now and why; or with so many workers, or another target."""
-    if workers is not None and not 0 <= workers <= MOST_WORKERS:
-        raise InvalidInput("workers", f"from 0 to {MOST_WORKERS}", workers)
+    if workers is not None and not 0 <= workers <= MAX_WORKERS:
+        raise InvalidInput("workers", f"from 0 to {MAX_WORKERS}", workers)
     target_ms = None if target is None else parse_duration_ms(target, "target")
     if target_ms == 0:
         raise InvalidInput("target", "more than 0", target)

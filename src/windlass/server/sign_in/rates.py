@@ -9,7 +9,7 @@ from windlass.server.connections.refusals import Count, Reason
 
 WINDOW_MS: Final = 60_000
 REMEMBERED: Final = 10_000  # addresses
-MOST_AT_ONCE: Final = 16  # codes that the provider is asked about, whoever sent them
+MAX_AT_ONCE: Final = 16  # codes that the provider is asked about, whoever sent them
 
 
 class SignInRate:
@@ -39,7 +39,7 @@ class SignInRate:
 
     def __enter__(self) -> None:
         """Begins to ask the provider; raises `TooManyRequests`."""
-        if self._under_way >= MOST_AT_ONCE:
+        if self._under_way >= MAX_AT_ONCE:
             raise self._refuse(1_000, f"{self._under_way} sign-ins are under way: try again")
         self._under_way += 1
 

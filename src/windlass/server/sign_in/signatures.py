@@ -23,7 +23,7 @@ ALGORITHMS: Final = (
 KEY_TYPES: Final = ("RSA", "EC", "OKP")
 TYPES: Final = ("", "jwt", "at+jwt", "application/at+jwt")  # not those of logout and others
 TOKEN_LIMIT: Final = 16 * 1024  # characters
-SMALLEST_RSA: Final = 2_048  # bits
+MIN_RSA: Final = 2_048  # bits
 
 
 class Unverified(NamedTuple):
@@ -86,7 +86,7 @@ def _may_verify(key: Mapping[str, Any], algorithm: str) -> bool:
     """Returns whether a published key is meant for signatures of this kind."""
     if key.get("kty") not in KEY_TYPES or key.get("use", "sig") != "sig":
         return False
-    if key["kty"] == "RSA" and len(str(key.get("n", ""))) * 6 < SMALLEST_RSA:
+    if key["kty"] == "RSA" and len(str(key.get("n", ""))) * 6 < MIN_RSA:
         return False
     return bool(key.get("alg", algorithm) == algorithm)
 

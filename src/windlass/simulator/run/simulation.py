@@ -35,7 +35,7 @@ from windlass.simulator.world.world import World
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
 HOUR_MS = 3_600_000
-LONGEST_S = 20_000  # of virtual time; a run that has not ended by then hangs
+MAX_S = 20_000  # of virtual time; a run that has not ended by then hangs
 # Where a simulated crash costs no real writing, in a folder made by `mkdtemp`.
 MEMORY_DISK = Path("/dev/shm")  # nosec B108
 
@@ -66,10 +66,10 @@ def run_scenario(seed: int, scenario: Scenario) -> Result:
     with tempfile.TemporaryDirectory(prefix="windlass-", dir=disk) as folder, _quiet():
         stores = Stores(world, scenario.store, scenario.engines, Path(folder))
         try:
-            play = asyncio.wait_for(_Run(world, scenario, stores).play(seed), LONGEST_S)
+            play = asyncio.wait_for(_Run(world, scenario, stores).play(seed), MAX_S)
             return world.loop.run_until_complete(play)
         except TimeoutError as error:
-            raise RuntimeError(f"seed {seed} did not end in {LONGEST_S} virtual seconds") from error
+            raise RuntimeError(f"seed {seed} did not end in {MAX_S} virtual seconds") from error
         finally:
             end_all_tasks(world)
             world.loop.run_until_complete(stores.view.close())

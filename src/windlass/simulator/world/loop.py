@@ -14,7 +14,7 @@ from typing import Any
 OWNER: ContextVar[object] = ContextVar("owner", default=None)
 
 
-MOST_TURNS = 100_000  # of the loop in one moment; more is a livelock
+MAX_TURNS = 100_000  # of the loop in one moment; more is a livelock
 
 
 class IdleLoopError(Exception):
@@ -88,8 +88,8 @@ class _Timeline:
             self.now += timeout
             self._turns = 0
         self._turns += 1
-        if self._turns > MOST_TURNS:
-            raise BusyLoopError(f"expected time to pass, got {MOST_TURNS} turns in one moment")
+        if self._turns > MAX_TURNS:
+            raise BusyLoopError(f"expected time to pass, got {MAX_TURNS} turns in one moment")
         return []
 
 

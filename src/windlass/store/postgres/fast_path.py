@@ -31,7 +31,7 @@ from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.transactions import Transactions
 from windlass.wire.sync import Assignment, Finished
 
-MOST_TOLD = 32  # arrivals that a submit tells of by itself
+MAX_TOLD = 32  # arrivals that a submit tells of by itself
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
 _job = attrgetter("job")
 
@@ -54,7 +54,7 @@ class PostgresFastPath:
 
     async def submit(self, asked: PlainSubmit) -> PlainSubmitted | None:
         mark = began = 0
-        tells = len(asked.arrivals) <= MOST_TOLD and self._herald.may_tell()
+        tells = len(asked.arrivals) <= MAX_TOLD and self._herald.may_tell()
         news = _news_args(asked.arrivals, *self._herald.around()) if tells else NO_NEWS
 
         def args(link: Link, latest: int) -> Sequence[object]:

@@ -20,11 +20,11 @@ import structlog
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import News
 
-LONGEST_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
+MAX_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
 BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for
 GIVE_UP: Final = b'"give up"'  # a server asks the client in its place to release the file
 FIRST_PAUSE_S: Final = 0.02
-LONGEST_PAUSE_S: Final = 1.0
+MAX_PAUSE_S: Final = 1.0
 
 _decode: Final = msgspec.json.Decoder(News).decode
 _encode: Final = msgspec.json.Encoder().encode
@@ -175,7 +175,7 @@ class Link:
                 pause = FIRST_PAUSE_S
             self._vacant()
             await pass_time(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_S)
+            pause = min(2 * pause, MAX_PAUSE_S)
             if await self._connect():
                 self._hear(News(catalog=True))  # whatever was said meanwhile is lost
 
@@ -223,7 +223,7 @@ def _line(news: News) -> bytes:
 @contextmanager
 def _address(path: Path) -> Iterator[str]:
     """Returns a path that fits into a socket's address, however deep the file lies."""
-    if len(os.fsencode(path)) <= LONGEST_ADDRESS:
+    if len(os.fsencode(path)) <= MAX_ADDRESS:
         yield str(path)
         return
     folder = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

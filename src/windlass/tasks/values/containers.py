@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from windlass.tasks.handles import reference_of
 from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
-from windlass.tasks.values.scalars import LEAST, MOST, TEXT, checked_text, too_large
+from windlass.tasks.values.scalars import MAX_INT, MIN_INT, TEXT, checked_text, too_large
 
 LISTS: Final = frozenset({list})
 OBJECTS: Final = frozenset({dict})
@@ -26,7 +26,7 @@ class PlainCodec(Codec):
         if kind in SIMPLE:
             return value
         if kind is int:
-            if LEAST <= value <= MOST:
+            if MIN_INT <= value <= MAX_INT:
                 return value
             raise too_large(value)
         if kind is float:

@@ -16,8 +16,8 @@ from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import parse_duration_ms
 from windlass.tasks.values.codec import Codec, Misfit, described
 
-LEAST: Final = -(2**63)
-MOST: Final = 2**64 - 1
+MIN_INT: Final = -(2**63)
+MAX_INT: Final = 2**64 - 1
 TEXT: Final = frozenset({str})
 
 
@@ -59,7 +59,7 @@ class IntCodec(Codec):
     def encode(self, value: Any) -> Any:
         kind = type(value)
         if kind is int:
-            if LEAST <= value <= MOST:
+            if MIN_INT <= value <= MAX_INT:
                 return value
             raise too_large(value)
         return value if kind is bool else self.refuse(value)

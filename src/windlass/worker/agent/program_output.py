@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 
-LONGEST_S = 10
+MAX_S = 10
 
 
 async def output_of(program: str, *arguments: str) -> str | None:
@@ -22,7 +22,7 @@ async def output_of(program: str, *arguments: str) -> str | None:
     except OSError:
         return None
     try:
-        output, _ = await asyncio.wait_for(process.communicate(), LONGEST_S)
+        output, _ = await asyncio.wait_for(process.communicate(), MAX_S)
     except TimeoutError:
         return None
     finally:

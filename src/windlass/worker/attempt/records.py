@@ -20,7 +20,7 @@ from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.core.ports import Report
 
-MOST_LINES = 100  # about starts and about good ends each, in a second
+MAX_LINES = 100  # about starts and about good ends each, in a second
 SECOND_MS = 1_000
 STARTED = "job started"
 ENDED = "job ended"  # the line about the end of an attempt
@@ -63,7 +63,7 @@ class _Room:
                 log.info(self._rest, jobs=self._left_out)
             self._second, self._lines, self._left_out = now // SECOND_MS, 0, 0
         self._lines += 1
-        if self._lines <= MOST_LINES:
+        if self._lines <= MAX_LINES:
             return True
         self._left_out += 1
         return False

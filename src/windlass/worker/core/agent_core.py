@@ -30,7 +30,7 @@ SERVER_FAULT = 500  # the lowest HTTP status of such
 SETTLED_S = 60  # an incarnation that lived so long was not ended by a rival of its name
 RIVALRY = 3  # evictions in a row, until then a server's restore may explain them
 FIRST_PAUSE_MS = 100
-LONGEST_PAUSE_MS = 5_000
+MAX_PAUSE_MS = 5_000
 
 log = structlog.get_logger()
 
@@ -135,7 +135,7 @@ class AgentCore:
 
     async def _enrol(self) -> tuple[EnrolReply, float]:
         ports = self._ports
-        backoff = Backoff(ports.chance, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+        backoff = Backoff(ports.chance, FIRST_PAUSE_MS, MAX_PAUSE_MS)
         while True:
             request = self._machine.introduce()
             sent_at = ports.uptime()
@@ -145,7 +145,7 @@ class AgentCore:
                 if error.retry_after_ms is None:
                     raise
                 log.warning("enrolment_refused", error=error.message)
-                wait = backoff.spread(min(error.retry_after_ms, LONGEST_PAUSE_MS))
+                wait = backoff.spread(min(error.retry_after_ms, MAX_PAUSE_MS))
             except (WindlassError, TimeoutError, OSError) as error:
                 if isinstance(error, WindlassError) and not _is_temporary(error):
                     raise

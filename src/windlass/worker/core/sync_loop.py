@@ -19,7 +19,7 @@ from windlass.worker.core.ports import Ports, Starter
 from windlass.worker.core.slots import Slots
 
 FIRST_PAUSE_MS = 100
-LONGEST_PAUSE_MS = 5_000
+MAX_PAUSE_MS = 5_000
 HURRIED_PAUSE_MS = 200
 # While the loop is ending, the server answers often, so that we notice soon when it is gone.
 HURRIED_WAIT_MS = 1_000
@@ -59,7 +59,7 @@ class SyncLoop:
         self._extended = extended
         self._seq = 0
         self._audited_at = ports.uptime()
-        self._backoff = Backoff(ports.chance, FIRST_PAUSE_MS, LONGEST_PAUSE_MS)
+        self._backoff = Backoff(ports.chance, FIRST_PAUSE_MS, MAX_PAUSE_MS)
         # A gateway without a network between can be told to answer: then one sync follows
         # another, and none is given up for a newer one.
         self._interrupt: Callable[[int], None] | None = getattr(ports.gateway, "interrupt", None)
@@ -255,7 +255,7 @@ class SyncLoop:
             message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: "
             "it was restored from an old backup; raise its epoch",
         )
-        await self._rest(LONGEST_PAUSE_MS)
+        await self._rest(MAX_PAUSE_MS)
 
 
 def _unanswered_because(error: Exception) -> str:

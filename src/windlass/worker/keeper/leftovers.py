@@ -16,7 +16,7 @@ from windlass.worker.keeper.record import boot_id
 
 SLACK_MS = 20  # the kernel counts starts in hundredths of a second
 PAUSE_MS = 10
-LONGEST_LINE = 40  # bytes: two numbers of 64 bits
+MAX_LINE = 40  # bytes: two numbers of 64 bits
 
 
 async def kill_leftovers(record: Path, marker: str, clock: Clock, patience_ms: int) -> bool:
@@ -45,7 +45,7 @@ def _read(record: Path) -> Iterator[tuple[int, int]]:
         return  # Nothing outlives a restart of the machine.
     for line in lines:
         pid, _, noted = line.partition(b" ")
-        if pid.isdigit() and noted.isdigit() and len(line) <= LONGEST_LINE:
+        if pid.isdigit() and noted.isdigit() and len(line) <= MAX_LINE:
             yield int(pid), int(noted)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import MAX_S, Program
 from tests.support.unprivileged import become_user
 from windlass.cli.options.hidden_folders import (
     HIDE_VARIABLE,
@@ -45,7 +45,7 @@ def _up(place: Path) -> Iterator[Program]:
         finally:
             process.terminate()
             process.stdout.read()
-            process.wait(LONGEST_S)
+            process.wait(MAX_S)
 
 
 def test_a_job_does_not_read_the_data_directory_that_up_was_given() -> None:

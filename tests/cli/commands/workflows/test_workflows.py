@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.cli.program import LONGEST_S, Program
+from tests.cli.program import MAX_S, Program
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples" / "workflows"
 DIAMOND = str(EXAMPLES / "diamond.yaml")
@@ -67,7 +67,7 @@ def test_a_terminal_gets_a_tree(up: Program) -> None:
         said = b""
         while piece := read_terminal(ours):
             said += piece
-        assert process.wait(LONGEST_S) == 0
+        assert process.wait(MAX_S) == 0
     os.close(ours)
     last = said.decode().rpartition(f"workflow {number} release-tree")[2]
     for words in ("build × 3", "fuzz × 10", "10 completed", "package", "archive", "announce"):

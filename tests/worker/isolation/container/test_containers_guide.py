@@ -10,7 +10,7 @@ from typing import Final
 from tests.cli.guide import BLOCK, FILE, GUIDES
 from tests.support.containers import RootlessPodman
 
-LONGEST_S: Final = 120
+MAX_S: Final = 120
 
 
 def test_every_command_of_the_guide_runs(podman: RootlessPodman) -> None:
@@ -27,7 +27,7 @@ def test_every_command_of_the_guide_runs(podman: RootlessPodman) -> None:
             said = "\n".join(_carry_out(podman, folder, environment))
         finally:
             process.terminate()
-            process.communicate(timeout=LONGEST_S)
+            process.communicate(timeout=MAX_S)
     for expected in ("podman 4", "uid=0", "container:engine", "out/a.txt", "ended with 7"):
         assert expected in said, said
     assert podman.containers() == []
@@ -43,7 +43,7 @@ def _carry_out(podman: RootlessPodman, folder: Path, environment: dict[str, str]
             continue
         done = subprocess.run(
             podman.command(["sh", "-eu", "-c", block["text"]]), cwd=folder, env=environment,
-            capture_output=True, text=True, timeout=LONGEST_S, check=False,
+            capture_output=True, text=True, timeout=MAX_S, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (block["text"], done.stdout, done.stderr)
         said.append(done.stdout)

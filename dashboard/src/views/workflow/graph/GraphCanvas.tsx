@@ -27,8 +27,8 @@ interface Props {
 const NODE_TYPES = { box: BoxNode };
 const OPENS_AT = 1.5; // Enlarged this much, a group opens where somebody points,
 const CLOSES_AT = 0.12; // and one that fills less than this part of the window closes.
-const LEAST_ZOOM = 0.02;
-const MOST_ZOOM = 2.5;
+const MIN_ZOOM = 0.02;
+const MAX_ZOOM = 2.5;
 const WHOLE = { padding: 0.08, maxZoom: 1 };
 
 /** The graph drawn: positions come from the server, zooming opens and closes groups. */
@@ -69,7 +69,7 @@ function Flow({ graph, workflow, onToggle }: Props) {
     const around = group.open ? group : boundsOf(graph.nodes);
     const { padding, maxZoom } = WHOLE;
     void flow.setViewport(
-      getViewportForBounds(around, shown.width, shown.height, LEAST_ZOOM, maxZoom, padding),
+      getViewportForBounds(around, shown.width, shown.height, MIN_ZOOM, maxZoom, padding),
     );
   }, [graph.nodes, flow]);
 
@@ -86,8 +86,8 @@ function Flow({ graph, workflow, onToggle }: Props) {
         edges={edges}
         nodeTypes={NODE_TYPES}
         onMoveEnd={onMoveEnd}
-        minZoom={LEAST_ZOOM}
-        maxZoom={MOST_ZOOM}
+        minZoom={MIN_ZOOM}
+        maxZoom={MAX_ZOOM}
         fitView
         fitViewOptions={WHOLE}
         onlyRenderVisibleElements

@@ -18,7 +18,7 @@ interface Props {
 type Bar = Timeline["lanes"][number]["bars"][number];
 
 const ROW = 24;
-const LEAST_DRAG_PX = 6;
+const MIN_DRAG_PX = 6;
 
 /** The lanes with their bars, and a scale of time above them. */
 export function Lanes({ timeline, byWorker, workflow, onSelect }: Props) {
@@ -138,7 +138,7 @@ function useDrag(scale: readonly Piece[], onSelect: (since: number, until: numbe
   const at = (event: PointerEvent<HTMLElement>) =>
     event.clientX - event.currentTarget.getBoundingClientRect().left;
   const range =
-    from !== undefined && to !== undefined && Math.abs(to - from) >= LEAST_DRAG_PX
+    from !== undefined && to !== undefined && Math.abs(to - from) >= MIN_DRAG_PX
       ? ([Math.min(from, to), Math.max(from, to)] as const)
       : undefined;
   const handlers = {

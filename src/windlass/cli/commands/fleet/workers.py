@@ -14,7 +14,7 @@ from windlass.domain.values.suggest import did_you_mean
 from windlass.wire.access import CodeCreated, CodeRequest
 from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 
-LONGEST_VALUE: Final = 100
+MAX_VALUE: Final = 100
 NAMES_SHOWN: Final = 5
 
 Worker = Annotated[str, Parameter(help="The worker's id or name.")]
@@ -204,7 +204,7 @@ def _metadata_value(key: str, text: str) -> Any:
 def _brief(value: Any) -> str:
     """Cuts a long value."""
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}… (--json shows all)"
+    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}… (--json shows all)"
 
 
 def _act(worker: str, action: str, at: Connection, json: bool) -> None:

@@ -7,14 +7,14 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 
-MOST: Final = 100_000
+MAX_JOBS: Final = 100_000
 INDEX: Final = "{index}"
 
 
 def array_of(request: JobSpec, count: int) -> list[JobSpec]:
     """Returns `count` jobs, each with its number in place of `{index}`."""
-    if not 1 <= count <= MOST:
-        raise InvalidInput("--count", f"from 1 to {MOST:,}", count)
+    if not 1 <= count <= MAX_JOBS:
+        raise InvalidInput("--count", f"from 1 to {MAX_JOBS:,}", count)
     if request.key is not None and INDEX not in request.key:
         raise InvalidInput("--key", f"different for each job: put {INDEX} in it", request.key)
     return [_numbered(request, index) for index in range(count)]

@@ -32,7 +32,7 @@ from windlass.wire.workers import WorkerInfo, WorkerList
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.
 OLDEST_SQLITE: Final = (3, 51, 3)
-LEAST_SPACE: Final = 1024**3
+MIN_SPACE: Final = 1024**3
 
 STORE_TRIES: Final = 15  # before a store that does not answer is a problem
 STORE_PAUSE_S: Final = 1.0
@@ -121,8 +121,8 @@ def _data(directory: Path) -> Iterator[Finding]:
         yield Finding("data directory", "ok", str(directory))
     free = shutil.disk_usage(directory).free
     room = f"{readable_size(free)} free"
-    if free < LEAST_SPACE:
-        yield Finding("disk", "problem", f"expected {readable_size(LEAST_SPACE)} free, got {room}")
+    if free < MIN_SPACE:
+        yield Finding("disk", "problem", f"expected {readable_size(MIN_SPACE)} free, got {room}")
     else:
         yield Finding("disk", "ok", room)
 

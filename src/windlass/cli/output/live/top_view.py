@@ -26,8 +26,8 @@ COLUMNS: Final = ("id", "state", "name", "command", "queue", "duration", "age", 
 ABSENT: Final = ("offline", "pending_approval")  # their slots take no jobs
 WORKERS_SHOWN: Final = 15
 AROUND: Final = 10  # lines that are no rows: the head, titles, what is left out, empty lines
-LEAST: Final = 2  # rows of each table on the smallest terminal
-MOST_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
+MIN_ROWS: Final = 2  # rows of each table on the smallest terminal
+MAX_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
 
 
 class Rates(msgspec.Struct, frozen=True):
@@ -70,17 +70,17 @@ class Overview:
     def _rates(self) -> Rates:
         for event in self._new_events():
             self._after = event.seq
-            self._seen.append((parse_moment(event.at, "at"), event.frm, event.to))
+            self._seen.append((parse_moment(event.at, "at"), event.source, event.to))
         start = self._clock.now_ms() - WINDOW_MS
         while self._seen and self._seen[0][0] < start:
             self._seen.popleft()
         to = Counter(state for _, _, state in self._seen)
-        while len(self._seen) > MOST_EVENTS:
+        while len(self._seen) > MAX_EVENTS:
             self._seen.popleft()
-        is_cut = len(self._seen) == MOST_EVENTS
+        is_cut = len(self._seen) == MAX_EVENTS
         return Rates(
             seconds=(self._clock.now_ms() - self._seen[0][0] if is_cut else WINDOW_MS) / 1000,
-            submitted=sum(frm is None for _, frm, _ in self._seen),
+            submitted=sum(source is None for _, source, _ in self._seen),
             started=to["running"],
             completed=to["completed"],
             failed=to["failed"],
@@ -90,7 +90,7 @@ class Overview:
         since: dict[str, Any] = {"after": self._after}
         if self._after is None:
             since = {"since": f"{WINDOW_MS // 1000}s"}
-        return list(self._client.events(**since, last=MOST_EVENTS, kind=["job"]))
+        return list(self._client.events(**since, last=MAX_EVENTS, kind=["job"]))
 
 
 def draw(frame: Frame, room: int, height: int | None = None) -> Group:
@@ -114,8 +114,8 @@ def _parts_of(frame: Frame, height: int | None) -> tuple[int, int, int]:
     queues, workers = len(frame.queues), min(len(frame.workers), WORKERS_SHOWN)
     if height is None:
         return queues, workers, len(frame.jobs)
-    free = max(height - AROUND, 3 * LEAST)
-    queues, workers = (min(count, max(LEAST, free // 4)) for count in (queues, workers))
+    free = max(height - AROUND, 3 * MIN_ROWS)
+    queues, workers = (min(count, max(MIN_ROWS, free // 4)) for count in (queues, workers))
     return queues, workers, free - queues - workers
 
 

@@ -14,7 +14,7 @@ from windlass.clock import RealClock
 from windlass.domain.values.errors import WindlassError
 
 FIRST_MS: Final = 500  # a job that starts at once gives no reason
-LONGEST_MS: Final = 4_000
+MAX_MS: Final = 4_000
 _DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min|h|d)\b(?: \d+ (?:s|min|h)\b)?")
 WAITING: Final = frozenset({"blocked", "queued", "retrying", "suspended"})
 
@@ -47,7 +47,7 @@ async def _say_why(job: AsyncJob[Any]) -> None:
     clock, pause, said = RealClock(), FIRST_MS, ""
     while True:
         await clock.sleep_ms(pause)
-        pause = min(2 * pause, LONGEST_MS)
+        pause = min(2 * pause, MAX_MS)
         with suppress(WindlassError):  # Whoever follows the log says that the server is away.
             found = await job.explain()
             reason = _without_durations(found.summary)

@@ -17,7 +17,7 @@ HIDDEN: Final = (
     f"{{}} is in the folder in which the worker was started, {UNSEEN}: start it in a folder "
     "outside of your home, or with --isolation process"
 )
-MOST: Final = 200  # entries of each kind in the metadata of a worker
+MAX_ENTRIES: Final = 200  # entries of each kind in the metadata of a worker
 
 
 class Noted(NamedTuple):
@@ -41,7 +41,7 @@ class MissingFunctions:
     def note(self, function: str, why: str) -> "Noted":
         """Records why a function cannot be run here."""
         self._reasons.pop(function, None)
-        forgets = len(self._reasons) >= MOST
+        forgets = len(self._reasons) >= MAX_ENTRIES
         if forgets:
             del self._reasons[next(iter(self._reasons))]
         self._reasons[function] = why = why + self._hint(function)
@@ -84,9 +84,9 @@ def describe_modules(modules: Iterable[str]) -> dict[str, Any]:
     declared = {name: version for name, version in sorted(versions.items()) if version is not None}
     metadata: dict[str, Any] = {}
     if known:
-        metadata[KNOWN] = known if len(known) <= MOST else _summary(known)
+        metadata[KNOWN] = known if len(known) <= MAX_ENTRIES else _summary(known)
     if declared:
-        metadata[VERSIONS] = dict(list(declared.items())[:MOST])
+        metadata[VERSIONS] = dict(list(declared.items())[:MAX_ENTRIES])
     if tasks:
         metadata[SCHEMAS] = pack(_reported(name, tasks[name]) for name in sorted(tasks))
     return metadata

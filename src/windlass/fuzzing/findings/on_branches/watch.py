@@ -9,7 +9,7 @@ from windlass.fuzzing.findings.on_branches.rule import facts_of, judge
 from windlass.fuzzing.findings.record import Finding, OnBranch, Origin
 from windlass.fuzzing.sources.branches import choose
 from windlass.fuzzing.sources.commits import Head
-from windlass.fuzzing.sources.mirror import LONGEST, Mirror
+from windlass.fuzzing.sources.mirror import MAX_COMMITS, Mirror
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class GitAncestry:
     async def on_line(self, branch: str, commit: str) -> bool:
         """Returns whether a commit is on the branch's line of first parents."""
         if branch not in self._lines:
-            line = await self.mirror.first_parents(self.heads[branch], LONGEST)
+            line = await self.mirror.first_parents(self.heads[branch], MAX_COMMITS)
             self._lines[branch] = frozenset(line)
         return commit in self._lines[branch]
 

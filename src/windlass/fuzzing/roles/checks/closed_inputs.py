@@ -12,7 +12,7 @@ from windlass.fuzzing.findings.evidence import inputs_of
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.pipeline import Pipeline
 
-MOST: Final = 200
+MAX_INPUTS: Final = 200
 
 
 async def fetch_closed_inputs(
@@ -25,7 +25,7 @@ async def fetch_closed_inputs(
         closed = [one async for one in store.all(notify) if one.state == "closed"]
         for finding in sorted(closed, key=lambda one: one.found_at_ms, reverse=True):
             for name in dict.fromkeys([finding.input, *(one.name for one in inputs_of(finding))]):
-                if count >= MOST:
+                if count >= MAX_INPUTS:
                     return count
                 path = folder / f"{finding.key}-{name}"
                 count += await store.fetch_input(finding, path, name)

@@ -13,7 +13,7 @@ from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.trackers.options import issue_options
 
-MOST: Final = 20  # findings that are run
+MAX_FINDINGS: Final = 20  # findings that are run
 
 
 class FixedFinding(msgspec.Struct, kw_only=True):
@@ -47,7 +47,12 @@ async def fixed_findings(
     try:
         async for finding in FindingStore(pipeline).all(notify):
             private = options is not None and options.is_private(finding)
-            if not finding.live or private or tried >= MOST or pipeline.now_ms() >= until_ms:
+            if (
+                not finding.live
+                or private
+                or tried >= MAX_FINDINGS
+                or pipeline.now_ms() >= until_ms
+            ):
                 continue
             tried += 1
             both = await run(finding)

@@ -15,7 +15,7 @@ from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.untriaged import forget_orphans
 from windlass.fuzzing.reach.run_measure import RunReach
 from windlass.fuzzing.roles.combinations.combination_run import (
-    LEAST_MS,
+    MIN_MS,
     CombinationReport,
     CombinationRun,
     RunSite,
@@ -105,9 +105,9 @@ class AllRuns:
     async def _shares(self, ready: list[Combination], left_ms: int) -> list[Share]:
         names = [one.name for one in ready]
         if names == [""]:
-            return [Share(combination="", ms=max(left_ms, LEAST_MS), why="")]
+            return [Share(combination="", ms=max(left_ms, MIN_MS), why="")]
         history = await history_file(self.site.pipeline).read()
-        budget_ms = max(left_ms, LEAST_MS * len(names))
+        budget_ms = max(left_ms, MIN_MS * len(names))
         reaching = await self._reaching(ready) if self.site.base is not None else names
         parts = divide(budget_ms, names, history.runs, reaching)
         for part in parts:
@@ -149,7 +149,7 @@ class AllRuns:
         self.seed_problems = list(dict.fromkeys(known))
         self.tests = max(self.tests, len(session.selection.tests))
         self.chosen_by = self.chosen_by or session.selection.why
-        report.statistics = await run.fuzz(session, max(report.given_ms - own_ms, LEAST_MS))
+        report.statistics = await run.fuzz(session, max(report.given_ms - own_ms, MIN_MS))
         report.why = sickness_of(report.statistics, run.combination.solver.health)
         report.outcome = "unhealthy" if report.why else "fuzzed"
         await self._examine(run, session, report, waiting)

@@ -30,7 +30,7 @@ from windlass.fuzzing.sources.mirror import Mirror
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
 
-LEAST_MS: Final = 1_000
+MIN_MS: Final = 1_000
 TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
 KEEP_EVERY_MS: Final = 2_000
 
@@ -139,7 +139,7 @@ class CombinationRun:
         )
         try:
             count = await self._run_tests(session, began + left_ms // TESTS_PART)
-            left_ms = max(left_ms - (clock.now_ms() - began), LEAST_MS)
+            left_ms = max(left_ms - (clock.now_ms() - began), MIN_MS)
             if not (self.site.until_bug and count.bugs):
                 count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
         finally:

@@ -8,7 +8,7 @@ from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
 from windlass.fuzzing.config.combinations import Combination
 from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.roles.combinations.combination_run import LEAST_MS, CombinationRun, RunSite
+from windlass.fuzzing.roles.combinations.combination_run import MIN_MS, CombinationRun, RunSite
 from windlass.fuzzing.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass.fuzzing.roles.findings_run import Examined, FindingsRun
 from windlass.fuzzing.roles.run_health import combinations_ready
@@ -64,5 +64,5 @@ async def _works(
     tests = list(find_tests(sources, one.solver.tests).values())[:TESTS_TO_TRY]
     clock = pipeline.runtime.clock
     engine = EngineFactory(one.solver, pipeline, work, one.env).engine(build.folder)
-    runs = SeedRuns(engine, fresh_folder(work / "crashes"), (), clock, clock.now_ms() + LEAST_MS)
+    runs = SeedRuns(engine, fresh_folder(work / "crashes"), (), clock, clock.now_ms() + MIN_MS)
     return bool((await runs.run(tests, cores_of(one.solver))).tests_fine)

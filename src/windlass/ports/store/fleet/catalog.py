@@ -35,8 +35,8 @@ class CatalogWrite(CatalogRead, Protocol):
 
     async def set_meta(self, name: str, value: int) -> None: ...
 
-    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
-        """Sets it from `frm`, or for the first time; False if another server has changed it.
+    async def advance_meta(self, name: str, source: int, to: int) -> bool:
+        """Sets it from `source`, or for the first time; False if another server has changed it.
 
         True means that this transaction holds it until it ends.
         """

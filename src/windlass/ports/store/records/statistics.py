@@ -47,10 +47,10 @@ class StatisticsRead(Protocol):
 class StatisticsWrite(StatisticsRead, Protocol):
     """Reads and writes rows of `statistics` and `usage`, from completed attempts."""
 
-    async def move_on(self, frm: int, to: int) -> bool:
+    async def move_on(self, source: int, to: int) -> bool:
         """Records that events up to `to` are counted.
 
-        Returns False if another server has advanced it past `frm`. True means that this
+        Returns False if another server has advanced it past `source`. True means that this
         transaction holds it until it ends.
         """
         ...

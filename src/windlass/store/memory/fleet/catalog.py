@@ -34,9 +34,9 @@ class MemoryCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         self._tables.meta.put(name, (name, value))
 
-    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
+    async def advance_meta(self, name: str, source: int, to: int) -> bool:
         known = self._tables.meta.get(name)
-        if known is not None and known[1] != frm:
+        if known is not None and known[1] != source:
             return False
         self._tables.meta.put(name, (name, to))
         return True

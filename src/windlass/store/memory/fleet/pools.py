@@ -102,7 +102,7 @@ class MemoryPools:
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
         found: list[Spell] = []
         for event in self._tables.events.between((after + 1,), None):
-            ended = event.kind == EventKind.JOB and event.frm in HELD and event.to not in HELD
+            ended = event.kind == EventKind.JOB and event.source in HELD and event.to not in HELD
             job = self._tables.jobs.get(event.job)
             if not ended or event.worker not in workers or job is None:
                 continue

@@ -42,7 +42,7 @@ class MemorySeries:
         age_from = event.at if row is None else row.facts.age_from
         shape = self._shape(event.job)
         return Move(
-            event.seq, event.at, event.frm, event.to, event.attempt, shape, age_from, started_at,
+            event.seq, event.at, event.source, event.to, event.attempt, shape, age_from, started_at,
             failure,
         )  # fmt: skip
 
@@ -70,7 +70,7 @@ class MemorySeries:
         for event in events:
             shape = self._shape(event.job) if event.kind == EventKind.JOB else None
             if shape is not None:
-                found[shape, event.frm, event.to] += 1
+                found[shape, event.source, event.to] += 1
         return [(*key, count) for key, count in sorted(found.items())]
 
     async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
@@ -78,8 +78,8 @@ class MemorySeries:
             return None
         found: Counter[int] = Counter()
         for event in self._tables.events.between((after + 1,), (upto + 1,)):
-            enters = event.to in ACTIVE_CODES and event.frm not in ACTIVE_CODES
-            leaves = event.frm in ACTIVE_CODES and event.to not in ACTIVE_CODES
+            enters = event.to in ACTIVE_CODES and event.source not in ACTIVE_CODES
+            leaves = event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES
             if event.kind == EventKind.JOB and (enters or leaves):
                 found[event.worker] += enters - leaves
         return dict(sorted(found.items()))
@@ -119,9 +119,9 @@ class MemorySeries:
         )
         return [(*key, count) for key, count in sorted(found.items())]
 
-    async def move_on(self, frm: int, to: int) -> bool:
+    async def move_on(self, source: int, to: int) -> bool:
         known = self._tables.meta.get(POSITION)
-        if known is not None and known[1] != frm:
+        if known is not None and known[1] != source:
             return False
         self._tables.meta.put(POSITION, (POSITION, to))
         return True

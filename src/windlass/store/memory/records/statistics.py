@@ -34,9 +34,9 @@ class MemoryStatistics:
                 taken.append(Taken(job.facts.shape, run_ms, peak, job.spec))
         return Looked(upto, taken)
 
-    async def move_on(self, frm: int, to: int) -> bool:
+    async def move_on(self, source: int, to: int) -> bool:
         known = self._tables.meta.get(POSITION)
-        if known is not None and known[1] != frm:
+        if known is not None and known[1] != source:
             return False
         self._tables.meta.put(POSITION, (POSITION, to))
         return True

@@ -87,7 +87,7 @@ class PostgresFlow:
         if not moves.jobs or not moves.steps:
             return
         width, steps = len(moves.jobs), len(moves.steps)
-        froms = [frm for frm, _ in moves.steps for _ in range(width)]
+        froms = [source for source, _ in moves.steps for _ in range(width)]
         tos = [to for _, to in moves.steps for _ in range(width)]
         args = spread("iii", [list(moves.attempts) * steps, froms, tos])
         seq = await self._session.fetch_value(

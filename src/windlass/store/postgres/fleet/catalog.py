@@ -42,8 +42,8 @@ class PostgresCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         await self._session.execute("set_meta", name, value)
 
-    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
-        return bool(await self._session.fetch("advance_meta", name, frm, to))
+    async def advance_meta(self, name: str, source: int, to: int) -> bool:
+        return bool(await self._session.fetch("advance_meta", name, source, to))
 
     async def gaps(self) -> list[Gap]:
         return list(map(Gap._make, await self._session.fetch("gaps")))

@@ -60,8 +60,8 @@ class PostgresSeries:
         rows = await self._session.fetch("pool_workers_by_state")
         return [(row[0], row[1], row[2]) for row in rows]
 
-    async def move_on(self, frm: int, to: int) -> bool:
-        return bool(await self._session.fetch("move_series_on", frm, to))
+    async def move_on(self, source: int, to: int) -> bool:
+        return bool(await self._session.fetch("move_series_on", source, to))
 
     async def put(self, rows: Sequence[SeriesRow]) -> None:
         if rows:

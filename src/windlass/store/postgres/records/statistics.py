@@ -21,8 +21,8 @@ class PostgresStatistics:
         rows = await self._session.fetch("completed_between", after, upto)
         return Looked(upto, list(map(Taken._make, rows)))
 
-    async def move_on(self, frm: int, to: int) -> bool:
-        return bool(await self._session.fetch("move_statistics_on", frm, to))
+    async def move_on(self, source: int, to: int) -> bool:
+        return bool(await self._session.fetch("move_statistics_on", source, to))
 
     async def position(self) -> int:
         found = await self._session.fetch_value("statistics_position")

@@ -194,6 +194,6 @@ class SqliteFlow:
             _EVENTS.run(self._connection, list(expand(moves)))
             return
         ids = integers(jobs)
-        for frm, to in steps:
-            same = (at, JOB, attempts[0], worker, incarnation, frm, to, *details, ids)
+        for source, to in steps:
+            same = (at, JOB, attempts[0], worker, incarnation, source, to, *details, ids)
             self._execute(_EQUAL_EVENTS, same)

@@ -50,9 +50,9 @@ def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = 
     moves = [event for event in events if event.kind == JOB]
     if not moves:
         return trimmed
-    if (moves[0].frm != NEW and not trimmed) or moves[-1].to not in standing:
+    if (moves[0].source != NEW and not trimmed) or moves[-1].to not in standing:
         return False
-    return all(before.to == after.frm for before, after in pairwise(moves))
+    return all(before.to == after.source for before, after in pairwise(moves))
 
 
 def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:

@@ -40,8 +40,8 @@ class SqliteCatalog:
     async def set_meta(self, name: str, value: int) -> None:
         self._execute(QUERIES["set_meta"], (name, value))
 
-    async def advance_meta(self, name: str, frm: int, to: int) -> bool:
-        return bool(self._execute(QUERIES["advance_meta"], (name, frm, to)).fetchall())
+    async def advance_meta(self, name: str, source: int, to: int) -> bool:
+        return bool(self._execute(QUERIES["advance_meta"], (name, source, to)).fetchall())
 
     async def gaps(self) -> list[Gap]:
         return list(map(Gap._make, self._execute(QUERIES["gaps"])))

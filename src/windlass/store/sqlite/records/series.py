@@ -32,7 +32,7 @@ class SqliteSeries:
         if upto - after > most:
             return None
         rows: list[Row] = self._execute(QUERIES["moved_between"], (after, upto)).fetchall()
-        return [(shape, frm, to, count) for shape, frm, to, count in rows]
+        return [(shape, source, to, count) for shape, source, to, count in rows]
 
     async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
         if upto - after > most:
@@ -66,8 +66,8 @@ class SqliteSeries:
         rows: list[Row] = self._execute(QUERIES["pool_workers_by_state"]).fetchall()
         return [(name, state, count) for name, state, count in rows]
 
-    async def move_on(self, frm: int, to: int) -> bool:
-        return bool(self._execute(QUERIES["move_series_on"], (frm, to)).fetchall())
+    async def move_on(self, source: int, to: int) -> bool:
+        return bool(self._execute(QUERIES["move_series_on"], (source, to)).fetchall())
 
     async def put(self, rows: Sequence[SeriesRow]) -> None:
         self._executemany(QUERIES["put_series"], rows)

@@ -23,8 +23,8 @@ class SqliteStatistics:
         rows = self._execute(QUERIES["completed_between"], (after, upto))
         return Looked(upto, list(map(Taken._make, rows)))
 
-    async def move_on(self, frm: int, to: int) -> bool:
-        return bool(self._execute(QUERIES["move_statistics_on"], (frm, to)).fetchall())
+    async def move_on(self, source: int, to: int) -> bool:
+        return bool(self._execute(QUERIES["move_statistics_on"], (source, to)).fetchall())
 
     async def position(self) -> int:
         found: int | None = self._execute(QUERIES["statistics_position"]).get

@@ -14,7 +14,7 @@ from typing import Final
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 
-MOST_ENTRIES: Final = 1_000_000
+MAX_ENTRIES: Final = 1_000_000
 PAUSE_AFTER: Final = 500  # entries, about a millisecond
 
 _ANY_DEPTH: Final = "**"
@@ -31,8 +31,8 @@ async def find_files(folder: Path, pattern: str, clock: Clock) -> list[tuple[str
     """
     names: list[str] = []
     for count, name in enumerate(_walk(folder, _parts(pattern))):
-        if count >= MOST_ENTRIES:
-            raise InvalidInput("artifacts", f"found among at most {MOST_ENTRIES:,} files", pattern)
+        if count >= MAX_ENTRIES:
+            raise InvalidInput("artifacts", f"found among at most {MAX_ENTRIES:,} files", pattern)
         if count % PAUSE_AFTER == PAUSE_AFTER - 1:
             await clock.sleep_ms(0)
         if name is not None:

@@ -20,7 +20,7 @@ STARTED_BY: Final = "WINDLASS_ENGINE_STARTED_BY"  # tells what a worker's engine
 AUTO: Final = "auto"  # the first of KINDS that works
 OFF: Final = "off"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-LONGEST_S: Final = 30  # for everything but pulling an image
+MAX_S: Final = 30  # for everything but pulling an image
 OLDEST_PASSTHROUGH: Final = (4, 0)  # podman that hands its own streams to a container
 
 # What an engine's program reads of its environment: where it keeps things, and how it reaches
@@ -113,7 +113,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
     async def run(
         self,
         *arguments: str,
-        longest_s: float | None = LONGEST_S,
+        longest_s: float | None = MAX_S,
         env: Mapping[str, str] | None = None,
     ) -> Ran:
         """Runs a command of the engine; raises `EngineAway` if it does not end in time."""
@@ -194,7 +194,7 @@ async def _ask(kind: Kind, program: str, env: dict[str, str]) -> Engine | str:
     """Asks a program about its engine; returns why it cannot run containers if it cannot."""
     form = "json" if kind == "podman" else "{{json .}}"
     try:
-        ran = await run([program, "info", "--format", form], env, LONGEST_S)
+        ran = await run([program, "info", "--format", form], env, MAX_S)
     except EngineAway as error:
         return error.message
     if ran.code != 0:

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from windlass.ports.clock import Clock
-from windlass.worker.isolation.container.engine import LONGEST_S, STARTED_BY, EngineAway, run
+from windlass.worker.isolation.container.engine import MAX_S, STARTED_BY, EngineAway, run
 from windlass.worker.keeper.outside import Ender, find_enders, has_ended
 from windlass.worker.keeper.processes import all_processes, environ_of
 
@@ -33,7 +33,7 @@ async def end_outside(place: Path) -> bool:
 
 async def _end(ender: Ender) -> bool:
     try:
-        ran = await run(ender.argv, ender.env, LONGEST_S)
+        ran = await run(ender.argv, ender.env, MAX_S)
     except EngineAway as error:
         log.error("container_survives", name=Path(ender.folder).name, reason=error.message)
         return False

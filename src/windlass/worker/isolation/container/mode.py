@@ -31,7 +31,7 @@ from windlass.worker.isolation.container.arguments import (
     run_arguments,
 )
 from windlass.worker.isolation.container.engine import (
-    LONGEST_S,
+    MAX_S,
     STARTED_BY,
     Engine,
     EngineAway,
@@ -301,7 +301,7 @@ class Contained:
             return
         scratch, user = str(self._wish.scratch), str(os.geteuid())
         strange = await run(
-            ["find", scratch, "!", "-uid", user, "-print", "-quit"], self._engine.env, LONGEST_S
+            ["find", scratch, "!", "-uid", user, "-print", "-quit"], self._engine.env, MAX_S
         )
         if strange.output:
             await self._engine.run("unshare", "chown", "-hR", "0:0", "--", scratch)
