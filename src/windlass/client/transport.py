@@ -9,7 +9,7 @@ import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -83,6 +83,10 @@ class _OpenSession(NamedTuple):
 
     session: aiohttp.ClientSession
     life: AsyncGenerator[None, None]
+    process: int  # which opened it
+
+
+_INHERITED: Final[list[_OpenSession]] = []
 
 
 async def _until_closed(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
@@ -218,7 +222,11 @@ class Transport:
         own = asyncio.get_running_loop()
         while self._sessions:
             loop, opened = self._sessions.popitem()
-            if loop is own:
+            if opened.process != os.getpid():
+                # It shares its sockets with the parent of a fork, where its loop goes on, so
+                # nothing may close it here, not even the garbage collector.
+                _INHERITED.append(opened)
+            elif loop is own:
                 await opened.life.aclose()
             elif loop.is_running():
                 closing = asyncio.run_coroutine_threadsafe(opened.session.close(), loop)
@@ -232,7 +240,8 @@ class Transport:
             session = aiohttp.ClientSession(
                 connector=self._connector(), cookie_jar=aiohttp.DummyCookieJar()
             )
-            opened = self._sessions[loop] = _OpenSession(session, _until_closed(session))
+            life = _until_closed(session)
+            opened = self._sessions[loop] = _OpenSession(session, life, os.getpid())
             await anext(opened.life)
             for other in [one for one in self._sessions if one.is_closed()]:
                 del self._sessions[other]
