@@ -154,8 +154,12 @@ def test_a_program_with_a_small_parent_does_not_count_our_memory_as_its_own(
 
 
 @pytest.mark.parametrize(
-    ("script", "code"), [("exit 0", 0), ("exit 77", 77), ("kill -ABRT $$", -6), ("kill $$", -15)]
-)
+    ("script", "code"),
+    [
+        ("exit 0", 0), ("exit 77", 77), ("exit 139", 139), ("exit 143", 143), ("exit 255", 255),
+        ("kill -ABRT $$", -6), ("kill -KILL $$", -9), ("kill -SEGV $$", -11), ("kill $$", -15),
+    ],
+)  # fmt: skip
 def test_a_small_parent_ends_as_its_program_did(tmp_path: Path, script: str, code: int) -> None:
     done, _ = ended(tmp_path, script, Limits(PATIENCE_MS), words=SMALL_PARENT)
     assert (done.code, done.reason) == (code, "exited")

@@ -26,17 +26,9 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 # Words before a command that give its program a small parent. To the kernel, the peak memory of a
 # process is at least that of the one that started it, even after exec. A program that limits its
-# own peak, as libFuzzer does, would take ours for its own.
-_AS_A_CHILD: Final = """
-ulimit -c 0
-trap : TERM
-"$@"
-code=$?
-trap - TERM
-[ $code -le 128 ] || kill -$((code - 128)) $$ 2>/dev/null
-exit $code
-"""
-SMALL_PARENT: Final = ("sh", "-c", _AS_A_CHILD, "sh")
+# own peak, as libFuzzer does, would take ours for its own. `timeout 0` waits without a limit and
+# ends as the program did; a shell would exit with 128 + N for a signal N.
+SMALL_PARENT: Final = ("sh", "-c", 'ulimit -c 0; exec timeout 0 "$@"', "sh")
 
 Reason = Literal["exited", "timeout", "memory", "output"]
 
