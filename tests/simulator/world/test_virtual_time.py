@@ -1,10 +1,12 @@
 """Time in the simulator: it passes at once, in order, and never by itself."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from windlass.ports.loop_time import SMALL, aside
 from windlass.simulator.actors.processes import CPUS, JOB, Process, ProcessRegistry
 from windlass.simulator.world.clock import START_MS, VirtualClock
 from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
@@ -48,6 +50,14 @@ def test_a_program_that_lets_no_time_pass_is_told_so() -> None:
     go_on()
     with pytest.raises(BusyLoopError):
         loop.run_forever()
+    loop.close()
+
+
+def test_what_a_server_does_in_threads_is_done_at_once() -> None:
+    loop = make_loop()
+    assert loop.run_until_complete(aside(SMALL + 1, threading.get_ident)) == threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        loop.run_until_complete(aside(SMALL + 1, lambda: 1 // 0))
     loop.close()
 
 

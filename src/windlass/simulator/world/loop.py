@@ -8,11 +8,13 @@ simulated process can be stopped: its callbacks wait until it goes on.
 import asyncio
 from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 # On whose behalf a task runs, so that a crash can end all tasks of a process.
 OWNER: ContextVar[object] = ContextVar("owner", default=None)
 
+
+T = TypeVar("T")
 
 MAX_TURNS = 100_000  # of the loop in one moment; more is a livelock
 
@@ -135,6 +137,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
         handle = super().call_at(when, step.run, context=context)
         step.handle = handle
         return handle
+
+    def run_in_executor(  # type: ignore[override]
+        self,
+        executor: object,  # noqa: ARG002
+        func: Callable[..., T],
+        *args: Any,
+    ) -> asyncio.Future[T]:
+        """Calls it at once: when a thread ends does not depend on the seed."""
+        called: asyncio.Future[T] = self.create_future()
+        try:
+            called.set_result(func(*args))
+        except Exception as error:
+            called.set_exception(error)
+        return called
 
     def open_tasks(self) -> list["asyncio.Task[Any]"]:
         """Tasks that have not ended, oldest first."""
