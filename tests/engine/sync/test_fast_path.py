@@ -16,6 +16,7 @@ from tests.engine.support.rigs import Rigs
 from tests.support.specs import spec_of
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import WindlassError
+from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.sync import fast_path as hot
@@ -187,6 +188,31 @@ def test_the_fast_path_and_the_normal_path_do_the_same(
             assert mine == its, f"seed {seed}, step {number}"
     kinds = ("refused", "finished", "claimed", "both", "in vain", "several shapes")
     assert min(found[kind] for kind in kinds) >= 10, found
+
+
+@pytest.mark.slow  # on PostgreSQL
+def test_the_fast_path_is_back_when_jobs_may_start_after_a_restore(
+    rigs: Rigs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = count_hot(monkeypatch)
+    monkeypatch.setattr(hot, "MAX_SKIPPED", 0)
+
+    async def story(rig: Rig) -> None:
+        await rig.engine.run(lambda work: begin_epoch(work, "me"))
+        await rig.engine.refresh()
+        agent = await rig.agent()
+        await rig.submit_all(*[{}] * 4)
+        assert not (await agent.sync(want=1)).jobs
+        config = rig.engine.config
+        await rig.pass_time(config.heartbeat_timeout_ms + config.term_grace_ms)
+        agent = await rig.agent()
+        for _ in range(4):
+            (job,) = (await agent.sync(want=1)).jobs
+            await agent.finish(job)
+
+    with rigs.open("postgres") as rig:
+        rig.run(story(rig))
+    assert found["done"] >= 3, found
 
 
 @pytest.mark.slow  # on PostgreSQL
