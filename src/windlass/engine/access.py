@@ -132,11 +132,12 @@ class Access:
 
     async def create_token(
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
-        actor: str | None = None,
+        actor: str | None = None, reach: Sequence[str] = (),
     ) -> CreatedToken:  # fmt: skip
         """Makes a token and remembers its digest; the log keeps who asked for it.
 
-        Of the living tokens of people that reach one namespace, no two have one name.
+        `reach` are the namespaces of the caller, none for all. Of the living tokens of people
+        that are within them and have a namespace in common, no two have one name.
         """
         check_name("name", name)
         if name.startswith(SIGNED_IN):
@@ -149,7 +150,7 @@ class Access:
         secret = self.make_token()
 
         async def insert(work: Work) -> Token:
-            await _expect_free(work, name, namespaces)
+            await _expect_free(work, name, namespaces, reach)
             row = _row(name, secret, role, namespaces, work.now, expires_at)
             made = row._replace(id=await work.tx.access.insert(row))
             message = f"Token {made.id} ({name}, {role}) was made"
@@ -324,17 +325,20 @@ def _row(
     return Token(0, name, digest_of(secret), str(role), tuple(namespaces), 0, now, expires_at, 0)
 
 
-async def _expect_free(work: Work, name: str, namespaces: Sequence[str]) -> None:
+async def _expect_free(
+    work: Work, name: str, namespaces: Sequence[str], reach: Sequence[str]
+) -> None:
     """Raises `Conflict` if a living token has this name and reaches one of these namespaces.
 
-    Jobs belong to a namespace and to the name of a token in it. What tokens elsewhere are called
-    makes no difference, so that nobody learns it here.
+    Jobs belong to a namespace and to the name of a token in it. Tokens that the caller cannot list
+    do not count: a refusal would tell their names. The caller may change their jobs anyway.
     """
     await work.tx.access.lock()
     for row in await work.tx.access.all():
         lives = not row.revoked_at and not 0 < row.expires_at <= work.now
         meets = not row.namespaces or not namespaces or {*row.namespaces} & {*namespaces}
-        if row.name == name and lives and meets and not row.worker:
+        listed = not reach or (row.namespaces and {*row.namespaces} <= {*reach})
+        if row.name == name and lives and meets and listed and not row.worker:
             message = (
                 f"a token that reaches the same namespaces has the name {name}: choose another "
                 "name, or revoke that token first"

@@ -1,5 +1,7 @@
 """What is no valid token, and tokens that are made and revoked over HTTP."""
 
+from typing import Any
+
 import pytest
 
 from tests.support.running import run
@@ -124,6 +126,28 @@ def test_a_name_that_is_taken_in_other_namespaces_is_free_and_reveals_nothing() 
             with pytest.raises(InvalidInput, match=f"{theirs['info']['id']} "):
                 await AsyncTokens(transport).revoke("payments")
             await transport.close()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("namespaces", [[], ["a", "b"]])
+def test_an_admin_of_a_namespace_learns_no_name_of_a_token_that_it_cannot_list(
+    namespaces: list[str],
+) -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            asked: dict[str, Any] = {"name": "payments", "role": "submitter"}
+            made = await server.admin.post(
+                "/api/v1/tokens", json={**asked, "namespaces": namespaces}
+            )
+            assert made.status_code == 201, made.text
+            owner = await server.role(Role.ADMIN, "a")
+            asked |= {"namespaces": ["a"]}
+            listed = (await owner.get("/api/v1/tokens")).json()["tokens"]
+            assert "payments" not in [token["name"] for token in listed]
+            assert (await owner.post("/api/v1/tokens", json=asked)).status_code == 201
+            assert (await owner.post("/api/v1/tokens", json=asked)).status_code == 409
+            assert (await server.admin.post("/api/v1/tokens", json=asked)).status_code == 409
 
     run(scenario())
 

@@ -46,7 +46,7 @@ async def create_token(call: Call, data: Body[TokenRequest]) -> TokenCreated:
     ttl = call.services.engine.config.access.token_ttl_ms(asked)
     expires_at = await call.services.engine.now() + ttl if ttl else 0
     created = await call.services.access.create_token(
-        data.name, role, data.namespaces, expires_at, actor=call.who.name
+        data.name, role, data.namespaces, expires_at, call.who.name, call.who.namespaces
     )
     call.about = _described(created.token)
     return TokenCreated(token=created.secret, info=_show(created.token))
