@@ -152,6 +152,21 @@ def test_too_many_readings_of_one_caller_are_refused() -> None:
     run(scenario())
 
 
+def test_too_many_searches_for_the_last_events_are_refused_though_the_answers_follow() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            await server.submit(*[job()] * MANY)
+
+            async def ask() -> int:
+                path = "/api/v1/events?last=100000&kind=queue"  # It reads all events behind.
+                async with server.admin.stream("GET", path) as reply:
+                    return reply.status_code
+
+            assert {*await asyncio.gather(*(ask() for _ in range(20)))} == {200, 429}
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     ("method", "path", "field"),
     [

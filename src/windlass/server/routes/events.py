@@ -61,7 +61,7 @@ async def follow_events(
     `follow`, an answer looks at 20,000 events at most. If there are more, it ends with an event
     `more`, whose data say the `after` to go on with.
     """
-    if not follow:
+    if not follow or last is not None:
         call.spend()
     services, store = call.services, call.services.engine.store
     wanted = event_filter(kind, state, job)
