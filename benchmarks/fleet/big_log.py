@@ -13,7 +13,7 @@ from benchmarks.options import Options
 from benchmarks.report import Row
 from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.wire.jobs import Job
 from windlass.wire.workers import WorkerList
 

@@ -13,7 +13,7 @@ from benchmarks.measure import Lap, Watch
 from benchmarks.peers.draining import WARM
 from windlass import Client
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 
 
 def drain(path: Path, jobs: Sequence[JobSpec], slots: int) -> tuple[Lap, Lap]:

@@ -17,7 +17,7 @@ from benchmarks.sections.workflows import layers, specs_of
 from benchmarks.stores import open_sqlite
 from windlass.api.graphs.graphs import WorkflowGraphs
 from windlass.clock import RealClock
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.graphs.timeline import Window
 from windlass.engine.submit.submission import WorkflowSpec
 

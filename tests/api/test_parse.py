@@ -4,7 +4,7 @@ import pytest
 
 from windlass.api.errors import Forbidden
 from windlass.api.parse import job_filter, job_spec, workflow_filter
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import Where

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.providers.local import workers_below
 from windlass.wire.jobs import Job
 

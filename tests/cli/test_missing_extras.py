@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from windlass.domain.values.extras import EXTRAS, MissingExtra, missing_extra, needs
+from windlass.domain.values.errors import EXTRAS, MissingExtra, missing_extra, needs
 
 ROOT = Path(__file__).resolve().parents[2]
 POSTGRES = "postgresql://u@127.0.0.1:1/d"

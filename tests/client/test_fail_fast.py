@@ -12,7 +12,7 @@ import pytest
 import windlass
 from tests.support.running import run
 from tests.support.running_server import running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, Unreachable
 

@@ -21,7 +21,7 @@ from windlass.client.reconnect import Reconnect
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.clock import RealSecrets
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, Unreachable
 from windlass.ports.gateway import Holder

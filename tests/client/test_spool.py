@@ -24,7 +24,7 @@ from tests.support.waiting import until
 from windlass.client.errors import ResultTimeout
 from windlass.client.handles import AsyncJob
 from windlass.client.spool import SpoolFolder
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.wire.jobs import SubmitRequest

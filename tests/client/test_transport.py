@@ -8,7 +8,7 @@ from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Answer, ServerError, Transport, error_of
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import (
     InvalidInput,

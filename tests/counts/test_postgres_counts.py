@@ -8,7 +8,7 @@ from tests.counts.counting import Sent, counted_postgres, specs
 from tests.support.running import run
 from windlass.api.queries import Queries
 from windlass.clock import RealSecrets
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.access import Access

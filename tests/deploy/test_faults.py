@@ -18,12 +18,12 @@ from tests.support.prometheus import Prometheus, running_prometheus, shortened
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from tests.support.waiting import until
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.domain.pools.pools import CostRow
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.transaction.unit_of_work import Work

@@ -17,7 +17,7 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict, Lost
 from windlass.store.postgres.store import PostgresStore
 

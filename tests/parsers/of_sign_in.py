@@ -6,9 +6,8 @@ import msgspec
 
 from tests.parsers.parser import Parser
 from windlass.dashboard.page import choose
-from windlass.domain.access.claims import check_claims, check_nonce, machine, person
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.sign_in import read_sign_in
+from windlass.domain.access.sign_in import check_claims, check_nonce, machine, person, read_sign_in
 from windlass.server.connections.connection import Reception
 from windlass.server.http.authentication import cookie_of
 from windlass.server.live.topics import parse_topics

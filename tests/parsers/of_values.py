@@ -8,34 +8,35 @@ from tests.parsers.parser import Parser, of_text, round_trip
 from windlass.api.events import event_filter, moment_since
 from windlass.blobs.keys import check_key, check_prefix
 from windlass.cli.options.configuration import OPTIONS
-from windlass.domain.access.roles import parse_role
+from windlass.domain.access.rights import parse_role
 from windlass.domain.access.secrets import check_secret_name, check_secret_namespace, secret_clauses
 from windlass.domain.access.tokens import check_own_token
 from windlass.domain.explain.smallest_change import satisfied
 from windlass.domain.job.forms import moment_ms
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import canonical_options
-from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, parse_priority
+from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause
 from windlass.domain.matching.indices import parse_indices
 from windlass.domain.matching.matching import all_mismatches
-from windlass.domain.matching.offers import parse_offer
+from windlass.domain.matching.room import parse_offer
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import describe_pool, parse_pool
-from windlass.domain.schedules.cron import Cron
-from windlass.domain.schedules.webhooks import check_url, may_reach
+from windlass.domain.schedules import Cron
 from windlass.domain.values.addresses import is_loopback, parse_networks
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.option_values import read_text
+from windlass.domain.values.options import read_text
 from windlass.domain.values.quantities import (
     format_duration,
+    format_moment,
     format_size,
     parse_duration_ms,
+    parse_moment,
     parse_size,
 )
-from windlass.domain.values.times import format_moment, parse_moment
 from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
+from windlass.domain.webhooks import check_url, may_reach
 from windlass.engine.files.log_search import finder
 from windlass.server.serve import parse_listen
 

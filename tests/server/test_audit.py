@@ -9,7 +9,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.audit import AuditRow
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.server.audit import log as audit_log
 from windlass.wiring.backend import ServerOptions

@@ -7,7 +7,7 @@ import httpx
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 
 async def _two(server: RunningServer) -> tuple[httpx.AsyncClient, httpx.AsyncClient, int, int]:

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 
 from tests.support.running import run
 from tests.support.running_server import RAW, RunningServer, error_of, job, running_server
-from windlass.domain.access.roles import Role
-from windlass.domain.rows.inbox import InboxRow
+from windlass.domain.access.rights import Role
+from windlass.domain.rows.records import InboxRow
 from windlass.ports.store import WriteTx
 from windlass.server import readiness
 from windlass.store.sqlite.store import SqliteStore

@@ -22,8 +22,7 @@ from tests.support.running_server import (
 )
 from tests.support.waiting import until
 from windlass.client.transport import ServerError
-from windlass.domain.access.actions import RIGHTS
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Finished

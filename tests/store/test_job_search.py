@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from windlass.domain.rows.views import JobFilter
-from windlass.domain.values.patterns import compile_pattern
+from windlass.domain.values.names import compile_pattern
 from windlass.store.job_search import TOGETHER, JobText, found_in
 
 LINES = st.lists(st.text("ab1 -", max_size=4), min_size=1, max_size=3)

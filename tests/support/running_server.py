@@ -10,7 +10,7 @@ import httpx
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
 from windlass.clock import RealSecrets
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict

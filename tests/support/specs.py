@@ -5,7 +5,7 @@ from typing import Any, Final
 from windlass.domain.job.forms import RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.rates import Rate
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 
 _TIMES: Final = ("not_before", "start_before", "finish_before")
 

@@ -15,8 +15,7 @@ from tests.support.waiting import until
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.domain.rows.event_levels import Level
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Level
 from windlass.domain.rows.records import WorkflowRow
 from windlass.engine.fleet.lost_workers import recover_orphans
 from windlass.engine.history.event_lines import Line

@@ -6,9 +6,7 @@ import msgspec
 
 from windlass.api.parse import job_filter
 from windlass.api.rights import Rights
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import may
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, may
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter

@@ -4,7 +4,7 @@ import msgspec
 
 from windlass.api.parse import check_count, job_spec
 from windlass.api.rights import Rights
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.ports.gateway import Holder

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.suggest import did_you_mean
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.names import did_you_mean
+from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.history.read_events import EventFilter
 
 

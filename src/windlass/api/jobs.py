@@ -9,14 +9,13 @@ from windlass.api.errors import Forbidden
 from windlass.api.parse import check_count, job_spec, workflow_spec
 from windlass.api.queries import PAGE_LIMIT, Queries
 from windlass.api.rights import Rights
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.inbox import InboxRow
-from windlass.domain.rows.records import JobFacts
+from windlass.domain.rows.records import InboxRow, JobFacts
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.values.json_depth import check_depth, too_deep
+from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended

@@ -7,20 +7,17 @@ import msgspec
 
 from windlass.api.rights import authorize
 from windlass.api.workflows import WorkflowFilter, parse_states
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import Resource
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, Resource
 from windlass.domain.config import Config
+from windlass.domain.job.forms import canonical_window
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
-from windlass.domain.job.key_window import canonical_window
-from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME
+from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.patterns import compile_pattern
-from windlass.domain.values.suggest import did_you_mean
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.names import compile_pattern, did_you_mean
+from windlass.domain.values.quantities import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
 from windlass.wire.jobs import NewWorkflow, Where

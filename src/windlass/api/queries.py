@@ -13,9 +13,7 @@ from windlass.api.lists.orders import format_place
 from windlass.api.lists.past_workers import past_workers
 from windlass.api.render import show_job, show_queue, show_transitions, show_worker
 from windlass.api.steps.render import show_steps
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.rank import queue_weight

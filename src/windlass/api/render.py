@@ -10,7 +10,6 @@ from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.timeouts import timeout_from
@@ -25,7 +24,8 @@ from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow,
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo

@@ -12,7 +12,7 @@ from windlass.domain.pools.pools import (
 )
 from windlass.domain.pools.scale import Target
 from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.pools.pools import PlannedPools, PoolView
 from windlass.wire.pools import (
     Plan,

@@ -5,10 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import SOMETHING, Resource, may, why_not
 from windlass.domain.access.policy import UNBOUNDED, check_priority
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import SOMETHING, Action, Identity, Resource, may, why_not
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine

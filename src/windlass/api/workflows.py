@@ -7,15 +7,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.api.rights import Rights
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity, sees
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.tasks.references import RESULT, TEXT, joined, replaced
 from windlass.domain.values.errors import NotFound, UnknownName
-from windlass.domain.values.suggest import did_you_mean
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.names import did_you_mean
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.sync.results import Results, resolved, results_of
 from windlass.ports.store import ReadTx

@@ -66,7 +66,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
         fail(error)
     except ModuleNotFoundError as error:
         from windlass.cli.output.errors import fail
-        from windlass.domain.values.extras import missing_extra
+        from windlass.domain.values.errors import missing_extra
 
         missing = missing_extra(error)
         if missing is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 
 WITH_VALUE: Final = ("--server", "--data", "--tls-ca", "--namespace")
 SWITCHES: Final = ("--json",)

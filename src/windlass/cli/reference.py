@@ -18,8 +18,7 @@ from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.core_flags import CORE
 from windlass.cli.output.exit_codes import EXIT_CODES
 from windlass.cli.root import app
-from windlass.domain.access.actions import RIGHTS, Action, Right
-from windlass.domain.access.roles import RANKS, Role
+from windlass.domain.access.rights import RANKS, RIGHTS, Action, Right, Role
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
 from windlass.domain.lifecycle.states import MEANINGS, TERMINAL, TRANSITIONS, State

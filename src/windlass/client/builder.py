@@ -15,8 +15,8 @@ from windlass.client.values.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName
+from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.domain.values.suggest import did_you_mean
 from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids

@@ -13,9 +13,9 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 from yarl import URL
 
-from windlass.domain.schedules.webhooks import is_numeric, may_reach, sign
 from windlass.domain.values.addresses import Network
 from windlass.domain.values.errors import causes_of
+from windlass.domain.webhooks import is_numeric, may_reach, sign
 from windlass.ports.clock import Clock
 from windlass.ports.webhooks import Delivered, Delivery
 

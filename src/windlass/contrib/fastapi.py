@@ -15,7 +15,7 @@ async def resize(photo: int, windlass: ClientDep) -> dict[str, int]:
 from typing import Annotated
 
 from windlass.contrib.starlette import WindlassApi, WindlassLifespan, client_of
-from windlass.domain.values.extras import needs
+from windlass.domain.values.errors import needs
 from windlass.front import AsyncClient
 
 with needs("fastapi"):

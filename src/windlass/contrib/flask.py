@@ -17,8 +17,7 @@ as `windlass.Client()` finds it.
 import threading
 from typing import Any, Final
 
-from windlass.domain.values.errors import Conflict
-from windlass.domain.values.extras import needs
+from windlass.domain.values.errors import Conflict, needs
 from windlass.front import Client, get_test_client
 
 with needs("flask"):

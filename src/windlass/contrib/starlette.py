@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from windlass.dashboard.page import Page
 from windlass.domain.config import Config
-from windlass.domain.values.errors import Conflict
-from windlass.domain.values.extras import needs
+from windlass.domain.values.errors import Conflict, needs
 from windlass.front import AsyncClient, get_test_client
 from windlass.server.app import create_app
 from windlass.wiring.backend import ServerOptions

@@ -8,12 +8,11 @@ from windlass.api.queries import Queries
 from windlass.api.render import show_event
 from windlass.client.resources.fleet import WorkerAction
 from windlass.client.service import find_worker
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import UnknownName
-from windlass.domain.values.names import check_name
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import check_name, did_you_mean
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.history.event_lines import WorkerNames

@@ -15,7 +15,7 @@ import uvloop
 
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.domain.matching.workers import may_claim
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.embedded.service import EngineService
 from windlass.executors.python.messages import Done, Failed
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest, WaitRequest

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.domain.tasks.main_module import name_of_main
-from windlass.domain.tasks.python import read_args
+from windlass.domain.tasks.python import name_of_main, read_args
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.functions import FoundFunction, Functions, ended, find_in, raised
 from windlass.executors.python.job import Job, done_result, failed_result

@@ -10,7 +10,7 @@ import structlog
 from structlog.typing import EventDict
 
 from windlass.domain.config import Config
-from windlass.domain.matching.offers import parse_offer
+from windlass.domain.matching.room import parse_offer
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.embedded.immediate import CallerThread, ImmediateService
 from windlass.embedded.in_caller import CallerExecutor

@@ -26,7 +26,7 @@ from windlass.client.service import (
     fresh_key,
 )
 from windlass.client.values.uploads import described, read
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import DEFAULT_NAMESPACE

@@ -18,7 +18,7 @@ from windlass.client.handles import ENDS
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.job.forms import DURATION, milliseconds
-from windlass.domain.rows.inbox import InboxRow
+from windlass.domain.rows.records import InboxRow
 from windlass.domain.values.errors import Conflict, WaitTimeout
 from windlass.embedded.service import Api, EngineService
 from windlass.embedded.virtual_attempt import Place

@@ -9,11 +9,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from windlass.domain.access.secrets import EVERYONE, advertise
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.functions import function_key
-from windlass.domain.tasks.function import read_call
-from windlass.domain.tasks.python import read_args
+from windlass.domain.tasks.python import read_args, read_call
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import readable_duration
 from windlass.embedded.in_caller import answer_to, run_async
 from windlass.embedded.virtual_attempt import Place, VirtualAttempt

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.access.roles import SIGNED_IN, Identity, Role
+from windlass.domain.access.rights import SIGNED_IN, Identity, Role
 from windlass.domain.access.tokens import (
     SESSION,
     SESSION_PREFIX,

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 from windlass.dashboard import Page
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.values.addresses import is_loopback
 from windlass.server.http.asgi import Application, Receive, Scope, Send
 from windlass.server.http.call import Call

@@ -5,11 +5,11 @@ from typing import Any
 
 import structlog
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.event_lines import reason_of
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.event_lines import Line
 
 log = structlog.get_logger("windlass.events")

@@ -13,7 +13,7 @@ from windlass.api.rights import Rights
 from windlass.api.schedules.planning import EnginePlanning
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files

@@ -7,11 +7,11 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.kinds import program_or_task
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.ids import shown_attempt
 from windlass.ports.clock import Clock
 from windlass.ports.store import Store
 from windlass.server.http.call import Call

@@ -14,22 +14,20 @@ import msgspec
 
 from windlass.domain.job.job import ALLOW_FAILURE, KEYWORDS, PREEMPTIBLE
 from windlass.domain.job.json_rules import json_rules
-from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import Lifecycle
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.events import BaselineKind, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.gaps import BEGIN_MS, MARGIN, PER_MS, SHAPE_MARGIN
-from windlass.domain.rows.inbox import MAX_JOBS, PROTOCOL
-from windlass.domain.rows.records import KEPT_WHILE_RUNNING
+from windlass.domain.rows.records import KEPT_WHILE_RUNNING, MAX_JOBS, PROTOCOL
 from windlass.domain.rows.series import SeriesKind
 from windlass.domain.rows.steps import StepKind, StepState
-from windlass.domain.schedules.schedules import ReactionKind, ReactionState, RunState
-from windlass.domain.values.json_depth import MAX_DEPTH
+from windlass.domain.schedules import ReactionKind, ReactionState, RunState
+from windlass.domain.values.ids import PER_EPOCH
+from windlass.domain.values.json_values import MAX_DEPTH
 
 _NAME: Final = re.compile(r"\{([a-z_]+\.[a-z_]+)\}")
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.rows.views import JobFilter
-from windlass.domain.values.patterns import compile_pattern, looks_at_lines
+from windlass.domain.values.names import compile_pattern, looks_at_lines
 
 MAX_CHARACTERS: Final = 10_000  # characters of a text that are searched
 TOGETHER: Final = 50  # jobs that are searched at once for a pattern

@@ -5,7 +5,7 @@ import traceback
 from typing import Final
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
-from windlass.domain.tasks.main_module import MAIN
+from windlass.domain.tasks.python import MAIN
 
 MESSAGE_LIMIT: Final = 2_000
 TRACEBACK_LIMIT: Final = 8_000

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypedDict
 
-from windlass.domain.job.forms import Concurrency, JobLimits, RateLimit
-from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.job.forms import Backoff, Concurrency, JobLimits, RateLimit
 from windlass.domain.values.quantities import DurationLike
 
 Moment = str | datetime | timedelta

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Self, TypeVar, Unpack, 
 import msgspec
 
 from windlass.domain.job.job import KEYWORDS, JobSpec, canonical_options
-from windlass.domain.tasks.function import as_arguments
-from windlass.domain.tasks.main_module import MAIN, importable_name, name_of_main
+from windlass.domain.tasks.python import MAIN, as_arguments, importable_name, name_of_main
 from windlass.domain.values.errors import NOT_KNOWN, InvalidInput, shorten
 from windlass.tasks.local_files import MADE, with_files
 from windlass.tasks.submitting import Submits

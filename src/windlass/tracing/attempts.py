@@ -2,8 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.traces import Trace, attempt_trace
+from windlass.domain.values.ids import shown_attempt
 from windlass.tracing.attributes import of_job, of_processing
 from windlass.tracing.exporting import Made
 

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from windlass.domain.access.policy import check_priority
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator, check_workflow_options
-from windlass.domain.rows.inbox import MAX_JOBS
+from windlass.domain.rows.records import MAX_JOBS
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.tasks.references import RESULT, references_in, results_in
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.values.json_depth import check_depth
+from windlass.domain.values.json_values import check_depth
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
 from windlass.wire.jobs import NewWorkflow, SubmitRequest

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from windlass.domain.rows.inbox import PROTOCOL
+from windlass.domain.rows.records import PROTOCOL
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.ports.open_files import is_open_here
 from windlass.transactions.requests import ANY_NAMESPACE, Key, Reference, Request

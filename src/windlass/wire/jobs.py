@@ -8,9 +8,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import Concurrency, Duration, RateLimit
+from windlass.domain.job.forms import Backoff, Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.retry_forms import Backoff
 from windlass.domain.lifecycle.failures import ExceptionInfo, TimeoutFrom
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.numbers import Id

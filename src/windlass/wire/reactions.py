@@ -7,11 +7,11 @@ import msgspec
 
 from windlass.domain.job.forms import Duration
 from windlass.domain.job.job import JobSpec
-from windlass.domain.schedules.schedules import ReactionKind
-from windlass.domain.schedules.webhooks import check_url
+from windlass.domain.schedules import ReactionKind
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms
+from windlass.domain.webhooks import check_url
 
 REACTION_LIMIT: Final = 20  # of one occasion
 DELAY_LIMIT: Final = 100

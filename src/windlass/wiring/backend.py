@@ -12,7 +12,7 @@ from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
-from windlass.domain.rows.event_levels import Level
+from windlass.domain.rows.events import Level
 from windlass.domain.values.addresses import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests, WindlassError
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.combinations import combination_names
 from windlass.fuzzing.config.solver_file import Solver, load_named

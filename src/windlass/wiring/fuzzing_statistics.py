@@ -3,7 +3,7 @@
 from typing import Final
 
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.buckets.layout import is_commit
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.reach.records import ReachRecords

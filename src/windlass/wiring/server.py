@@ -16,8 +16,8 @@ from windlass.api.queries import Queries
 from windlass.api.steps.signals import Signals
 from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
-from windlass.domain.access.roles import Role
-from windlass.domain.rows.event_levels import Level
+from windlass.domain.access.rights import Role
+from windlass.domain.rows.events import Level
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.access import Access
 from windlass.engine.engine import Engine

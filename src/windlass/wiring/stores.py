@@ -11,8 +11,7 @@ from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.extras import needs
+from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.epochs import Restored
 from windlass.engine.fleet.losses import restored

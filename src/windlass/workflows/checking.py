@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.workflows.format import OTHER_KEYS
 from windlass.workflows.nodes import (
     Faults,

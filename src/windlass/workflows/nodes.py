@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput, shorten
-from windlass.domain.values.json_depth import check_depth
+from windlass.domain.values.json_values import check_depth
 
 NODE_LIMIT: Final = 500_000  # values of one description
 MARK: Final = "${{"  # begins what is substituted

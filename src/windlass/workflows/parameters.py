@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.nodes import Faults, Node, Place, UnknownKey, plain, sequence
 from windlass.workflows.reading import scalar_of

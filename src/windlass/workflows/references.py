@@ -17,7 +17,7 @@ from windlass.domain.job.run_if import check
 from windlass.domain.job.validation import DEPENDENCY_LIMIT
 from windlass.domain.tasks.references import LITERAL, RESULT, replaced
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.expressions.substitution import Budget
 from windlass.workflows.matrix import Combination, named

@@ -2,9 +2,18 @@
 
 import pytest
 
-from windlass.domain.access.actions import RIGHTS, Action
-from windlass.domain.access.may import FLEET, Resource, may, sees, why_not
-from windlass.domain.access.roles import RANKS, Identity, Role
+from windlass.domain.access.rights import (
+    FLEET,
+    RANKS,
+    RIGHTS,
+    Action,
+    Identity,
+    Resource,
+    Role,
+    may,
+    sees,
+    why_not,
+)
 
 PEOPLE = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
 OF_WORKERS = [action for action, right in RIGHTS.items() if right.unlimited is Role.WORKER]

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from windlass.cli.options.configuration import load_settings
-from windlass.domain.access.claims import TokenRefused, person
-from windlass.domain.access.roles import Role
-from windlass.domain.access.sign_in import read_sign_in
+from windlass.domain.access.rights import Role
+from windlass.domain.access.sign_in import TokenRefused, person, read_sign_in
 from windlass.domain.values.errors import InvalidInput
 
 OIDC: dict[str, Any] = {"issuer": "https://login.example", "client_id": "w"}

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 from windlass.domain.graphs.graph import Graph, GraphBuilder
-from windlass.domain.graphs.names import stem_of
+from windlass.domain.graphs.groups import stem_of
 
 
 def graph_of(needs: Mapping[str, Sequence[str]]) -> Graph:

@@ -29,7 +29,7 @@ from windlass.domain.job.job import (
 from windlass.domain.job.validation import Validator
 from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.tasks.task import task
 from windlass.wire.jobs import SubmitRequest
 from windlass.workflows.expansion import expand

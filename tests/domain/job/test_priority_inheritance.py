@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.job.priority_inheritance import levels_gained, lift
+from windlass.domain.lifecycle.rank import levels_gained, lift
 
 
 @st.composite

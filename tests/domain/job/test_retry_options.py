@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from windlass.domain.config import Config
+from windlass.domain.job.forms import Backoff, exception_name
 from windlass.domain.job.job import JobSpec, canonical_options
-from windlass.domain.job.retry_forms import Backoff, exception_name
 from windlass.domain.job.retry_options import policy_of
 from windlass.domain.job.validation import Validator
 from windlass.domain.lifecycle.retries import RetryPolicy, backoff_ms

@@ -9,7 +9,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec, canonical_options
 from windlass.domain.job.validation import Validator
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 
 NOW = 1_900_000_000_000
 

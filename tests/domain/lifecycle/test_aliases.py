@@ -2,8 +2,7 @@
 
 import pytest
 
-from windlass.domain.lifecycle.aliases import ALIASES, VOCABULARIES, parse_state, show_state
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ALIASES, VOCABULARIES, State, parse_state, show_state
 from windlass.domain.values.errors import InvalidInput
 
 

@@ -6,7 +6,6 @@ The table is written out once more, in the design's own words, so that a slip in
 
 import pytest
 
-from windlass.domain.lifecycle.aliases import parse_state
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import (
     GiveUp,
@@ -23,6 +22,7 @@ from windlass.domain.lifecycle.states import (
     can_retry,
     is_active,
     is_terminal,
+    parse_state,
     validate_transition,
 )
 from windlass.domain.lifecycle.timeouts import (

@@ -15,7 +15,7 @@ from windlass.domain.matching.indices import (
     write_indices,
 )
 from windlass.domain.matching.matching import amount_of, merge_metadata
-from windlass.domain.matching.offers import parse_offer
+from windlass.domain.matching.room import parse_offer
 from windlass.domain.values.errors import InvalidInput, shorten
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.pools.costs import Held, charges, cost_micros
 from windlass.domain.pools.pools import HOUR_MS, CostRow, Pool, parse_pool
-from windlass.domain.values.times import month_of, next_month, parse_moment
+from windlass.domain.values.quantities import month_of, next_month, parse_moment
 
 POOL = parse_pool({"name": "p", "hourly_price": "0.36"})
 BEGIN = parse_moment("2026-11-15T12:00:00Z", "t")

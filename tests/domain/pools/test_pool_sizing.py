@@ -16,8 +16,8 @@ from windlass.domain.pools.sizing import (
     latency_ms,
     size,
     target_with,
+    what_if,
 )
-from windlass.domain.pools.what_if import what_if
 
 
 def fleet(one: PoolNow, *targets: Target, hosts: Sequence[Host] = ()) -> Fleet:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.schedules.cron import Cron, in_words
+from windlass.domain.schedules import Cron, in_words
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import format_moment, parse_moment
+from windlass.domain.values.quantities import format_moment, parse_moment
 
 BERLIN = "Europe/Berlin"  # forward 2026-03-29 02:00 → 03:00, back 2026-10-25 03:00 → 02:00
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.schedules.interval import MIN_EVERY_MS, Every
+from windlass.domain.schedules import MIN_EVERY_MS, Every
 from windlass.domain.values.errors import InvalidInput
 
 ANCHOR = 1_700_000_000_123

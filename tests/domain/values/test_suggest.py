@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.domain.values.suggest import MAX_KNOWN, did_you_mean
+from windlass.domain.values.names import MAX_KNOWN, did_you_mean
 
 STATES = ("queued", "running", "completed", "failed")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
-from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.job.forms import Backoff
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 
 VALUE_ERROR = Raised(("ValueError", "Exception", "BaseException"))

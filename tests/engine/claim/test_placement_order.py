@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, Rig
 from windlass.domain.config import Config
-from windlass.domain.matching.fair_shares import in_turn
+from windlass.domain.matching.claim_planning import in_turn
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Ticket
 from windlass.wire.sync import SyncReply

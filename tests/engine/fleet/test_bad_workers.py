@@ -8,8 +8,7 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.rows.event_levels import Level, level_of
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Level, level_of
 from windlass.wire.sync import Finished
 
 RESOURCE = FailureClass.RESOURCE

@@ -8,8 +8,8 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import MINUTE, Rig
 from windlass.api.queries import Queries
-from windlass.domain.access.roles import Identity, Role
-from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.access.rights import Identity, Role
+from windlass.domain.job.forms import Backoff
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import Conflict, Lost, NotFound
 from windlass.engine.fleet.epochs import begin_epoch

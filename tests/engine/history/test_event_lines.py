@@ -8,8 +8,7 @@ import pytest
 from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.event_levels import Level
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Level
 from windlass.engine.history import read_events
 from windlass.engine.history.event_lines import MAX_LINES, EventLines, Line, WorkerNames
 from windlass.engine.history.read_events import (

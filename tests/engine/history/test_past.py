@@ -17,12 +17,12 @@ from windlass.api.lists import past
 from windlass.api.lists.overview import Overviews
 from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.queries import Queries
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.series import SeriesLoop
 from windlass.wire.jobs import Job

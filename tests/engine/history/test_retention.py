@@ -18,8 +18,7 @@ from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Token
 from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.events import BaselineKind, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans

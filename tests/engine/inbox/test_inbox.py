@@ -12,9 +12,9 @@ from tests.engine.support.rig import HOUR, Rig
 from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.domain.access.policy import AccessPolicy
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
-from windlass.domain.rows.inbox import InboxRow
+from windlass.domain.rows.records import InboxRow
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.history.retention import trim_aliases

@@ -6,7 +6,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.cloud import ServerKilledError, Sky
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 
 Costs = dict[tuple[str, str], int]
 

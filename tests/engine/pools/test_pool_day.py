@@ -6,7 +6,7 @@ from tests.engine.support.pool_day import DAY_STEPS, STEP_MS, Day
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 from windlass.engine.fleet.credentials import set_credentials
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.history.statistics import SETTLED_MS

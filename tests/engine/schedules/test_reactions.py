@@ -20,9 +20,9 @@ from tests.engine.support.timetable import (
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.rows.events import EventKind
-from windlass.domain.schedules.schedules import ReactionKind, ReactionState
-from windlass.domain.schedules.webhooks import TRIES
+from windlass.domain.schedules import ReactionKind, ReactionState
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.webhooks import TRIES
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.wire.reactions import CONCEALED, conceal, parse_reactions
 

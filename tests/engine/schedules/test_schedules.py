@@ -11,7 +11,7 @@ from tests.engine.support.timetable import DESCRIPTION, JOB, NAMESPACE, Timetabl
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment, parse_moment
+from windlass.domain.values.quantities import format_moment, parse_moment
 from windlass.engine.loops.cron import CronLoop
 
 HOURLY = "0 * * * *"

@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.steps import FOREVER, SignalRow, StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, TooManyRequests
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.retention import trim_signals
 from windlass.engine.steps import resume
 from windlass.engine.verify.check import verify

@@ -10,7 +10,7 @@ from tests.engine.support.rig import Rig
 from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency, RateLimit
 from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.quantities import DURATION_LIMIT_MS
 from windlass.engine.attempts.activity import Activity

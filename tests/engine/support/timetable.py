@@ -9,9 +9,9 @@ from tests.engine.support.rig import Rig
 from windlass.api.schedules.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, RunState, ScheduleRow
+from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
 from windlass.domain.values.addresses import parse_networks
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.loops import cron
 from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop

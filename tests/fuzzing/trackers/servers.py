@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.fuzzing.support.http_server import serving
 from tests.fuzzing.support.scripted_solver import ShiftedClock
-from windlass.domain.schedules.webhooks import sign
+from windlass.domain.webhooks import sign
 from windlass.fuzzing.findings.record import Finding
 
 PAGE = 2

@@ -12,7 +12,7 @@ from tests.server.connections.raw import Wire, request, status_of, wire_to
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 
 STRANGER = "203.0.113.7"

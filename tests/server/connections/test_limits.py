@@ -13,7 +13,7 @@ from tests.support.running import run
 from tests.support.running_server import JSON, RunningServer, error_of, job, running_server
 from tests.support.waiting import until
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, TooManyRequests
 from windlass.ports.gateway import Holder

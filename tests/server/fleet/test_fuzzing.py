@@ -11,7 +11,7 @@ from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from tests.support.running_server import error_of, running_server
 from windlass.clock import RealClock
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.coverage import coverage_map

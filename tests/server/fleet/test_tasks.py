@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 RESIZE = {
     "name": "resize",

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 LINUX = {"system:os": "linux", "system:architectures": ["amd64"], "system:memory": 8 * 2**30}
 ARM = {"system:os": "linux", "system:architectures": ["arm64"], "system:memory": 2**30}

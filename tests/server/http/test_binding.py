@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.values.errors import WindlassError
 from windlass.server.app import ROUTES
 from windlass.server.http.binding import Binder, Body, explain_misfit, signature_of

@@ -23,7 +23,7 @@ from schemathesis.generation import GenerationMode
 from tests.support.forms import LONG, by_form
 from tests.support.running import run
 from tests.support.running_server import JSON, RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.server.http.openapi import describe
 from windlass.server.routes import ALL
 from windlass.wiring.stores import upgrade_store

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.wire.sync import Assignment
 from windlass.wiring.stores import upgrade_store
 

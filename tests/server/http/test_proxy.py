@@ -14,7 +14,7 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, running_server
 from windlass import dashboard
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.server.serve import Listen, Serving, address_of, bind
 
 

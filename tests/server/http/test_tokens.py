@@ -9,7 +9,7 @@ from tests.support.running_server import error_of, job, running_server
 from tests.support.waiting import until
 from windlass.client.resources.tokens import AsyncTokens
 from windlass.client.transport import Transport
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, InvalidInput
 

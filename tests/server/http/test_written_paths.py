@@ -7,7 +7,7 @@ import pytest
 from tests.server.connections.raw import place_of
 from tests.support.running import run
 from tests.support.running_server import RunningServer, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 
 async def status_of(server: RunningServer, target: str, token: str) -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.live.hub import MAX_LISTED, QUIET_MS, Listener, LiveHub

@@ -13,7 +13,7 @@ from tests.dashboard import fuzz_bucket
 from tests.support.debian import find_program, missing_reason
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.server.metrics.catalogue import CATALOGUE, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.series import ShownNames

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from tests.support.running_server import FakeWorker, RunningServer
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 OWN: Final = "ours"  # the namespace in which everything is that the rows ask for
 OTHER: Final = "theirs"

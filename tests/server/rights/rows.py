@@ -12,7 +12,7 @@ from tests.server.rights.callers import OWN, Caller
 from tests.server.rights.world import MARK, SCHEDULE, TEMPLATE, World
 from tests.server.routes.test_pools import POOL
 from tests.support.running_server import job
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.engine.fleet.enrolment import Enrolment
 

@@ -9,8 +9,7 @@ from typing import Any, Final, NamedTuple
 from tests.server.rights.callers import OTHER, Caller
 from tests.server.rights.rows import ROWS, Row
 from tests.server.rights.world import MARK, Answer, World
-from windlass.domain.access.actions import RIGHTS, Action
-from windlass.domain.access.roles import RANKS, Role
+from windlass.domain.access.rights import RANKS, RIGHTS, Action, Role
 from windlass.server.app import ROUTES
 
 UNKNOWN: Final = 401

@@ -15,7 +15,7 @@ from tests.server.rights.table import (
 )
 from tests.server.rights.world import standing_world
 from tests.support.running import run
-from windlass.domain.access.actions import RIGHTS, Action
+from windlass.domain.access.rights import RIGHTS, Action
 
 
 def test_every_route_has_a_row_and_every_action_a_route() -> None:

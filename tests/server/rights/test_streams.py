@@ -15,7 +15,7 @@ from tests.support.running_server import (
     RAW,
     running_server,
 )
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.server.http import token_watch
 
 SOON_SECONDS: Final = 3.0  # a hundred times what it should take

@@ -13,7 +13,7 @@ from tests.support.running_server import (
     running_server,
 )
 from windlass.client.transport import ServerError
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict
 from windlass.wire.sync import Finished
 

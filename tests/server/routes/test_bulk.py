@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.engine.commands import bulk
 from windlass.wire.sync import Finished
 

@@ -2,8 +2,7 @@
 
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
-from windlass.domain.access.actions import Action
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Action, Role
 from windlass.domain.matching.workers import WorkerStatus
 
 FIELDS = {

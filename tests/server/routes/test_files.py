@@ -17,7 +17,7 @@ from tests.support.running_server import (
 )
 from windlass.client.service import LOG_PART, HttpService
 from windlass.client.transport import ServerError, Transport
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT
 from windlass.ports.gateway import Holder

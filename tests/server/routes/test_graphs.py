@@ -9,7 +9,7 @@ import pytest
 from tests.support.forms import by_form
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.engine.graphs import graphs
 from windlass.engine.graphs.graphs import CHUNK

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.wire.sync import Finished
 

@@ -11,7 +11,7 @@ from tests.support.running_server import FakeWorker, RunningServer, error_of, jo
 from windlass.api.lists import attention
 from windlass.api.lists.overview import Table
 from windlass.api.lists.slots import Span
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState

@@ -8,7 +8,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
 from windlass.client.client import AsyncClient
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 POOL = {
     "provider": "command",

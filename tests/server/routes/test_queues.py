@@ -6,7 +6,7 @@ import httpx
 
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 
 
 def test_a_queue_is_limited_and_shows_what_runs() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.domain.access.policy import AccessPolicy
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput

@@ -10,7 +10,7 @@ from tests.support.running_server import RunningServer, error_of, job, running_s
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Unreachable
 from windlass.wire.schedules import ScheduleRequest, TemplateRequest
 

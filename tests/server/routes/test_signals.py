@@ -7,7 +7,7 @@ import msgspec
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitRequest

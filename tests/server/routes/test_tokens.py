@@ -9,10 +9,10 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, running_server
 from windlass.domain.access.policy import AccessPolicy, check_policy
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 
 DAY = 86_400_000
 

@@ -13,7 +13,7 @@ from tests.support.running_server import RAW, error_of, job, running_server
 from windlass.client.client import AsyncClient
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound

@@ -9,7 +9,7 @@ from tests.support.running_server import JSON, RAW, RunningServer, error_of, job
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import ServerError, Transport
 from windlass.clock import RealSecrets
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import Finished, SyncRequest
 

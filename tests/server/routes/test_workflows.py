@@ -12,7 +12,7 @@ from windlass.client.errors import WorkflowFailed
 from windlass.client.service import HttpService
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.wire.sync import Finished
 
 # The design's names and the contract's, and what is shown beside them.

@@ -8,7 +8,7 @@ from tests.server.sign_in.browser import sign_in
 from tests.server.sign_in.conftest import Setting
 from tests.support.running import run
 from tests.support.running_server import NO_TLS, RunningServer, error_of
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.server.sign_in import code_flow
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.engine import access as access_module
 from windlass.server.http.authentication import session_cookie

@@ -11,8 +11,7 @@ from joserfc.jwk import ECKey, Key, OctKey, OKPKey, RSAKey
 
 from tests.support.running import run
 from windlass.clock import RealClock
-from windlass.domain.access.claims import TokenRefused
-from windlass.domain.access.sign_in import read_sign_in
+from windlass.domain.access.sign_in import TokenRefused, read_sign_in
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.provider import Provider

@@ -37,11 +37,10 @@ from tests.store.conformance.rows import (
     workflow,
 )
 from windlass.domain.matching.workers import PastMetadata
-from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.inbox import JobAlias
-from windlass.domain.rows.records import JobTry, KeyRow, QueueRow, RateRow, Reservation
+from windlass.domain.rows.records import JobAlias, JobTry, KeyRow, QueueRow, RateRow, Reservation
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.rows.views import JobFilter, JobSort, ReadySpan

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tests.store.conformance.moves import JOBS, TIMES, Dice, Maker, Move
 from tests.store.conformance.rows import artifact, code, log_row, name_row, token, upload
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.views import JobFilter
 from windlass.ports.store import Snapshot

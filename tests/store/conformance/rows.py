@@ -13,12 +13,12 @@ from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState, NameRow, UploadRow
-from windlass.domain.rows.inbox import InboxRow
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     CascadeKind,
     Due,
+    InboxRow,
     JobEnd,
     JobFacts,
     NewJob,
@@ -29,7 +29,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.wire.sync import Finished
 
 QUEUED = State.QUEUED.code

@@ -2,7 +2,7 @@
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import inbox_row
-from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.rows.records import InboxRow, JobAlias
 from windlass.ports.store import WriteTx
 
 

@@ -14,8 +14,8 @@ from tests.store.conformance.rows import (
     ticket,
     worker,
 )
-from windlass.domain.lifecycle.attempts import PER_EPOCH, shown_attempt
 from windlass.domain.rows.records import Lease, Ticket
+from windlass.domain.values.ids import PER_EPOCH, shown_attempt
 from windlass.ports.store import Marked, WriteTx
 from windlass.wire.sync import Assignment
 

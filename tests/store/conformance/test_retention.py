@@ -3,7 +3,7 @@
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.everything import FILL
 from tests.store.conformance.rows import event, job_end, new_job, workflow
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.ports.store import Snapshot, WriteTx
 from windlass.ports.store.records.retention import Ended
 

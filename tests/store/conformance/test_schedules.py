@@ -4,7 +4,7 @@ import asyncio
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import reaction, schedule, schedule_run, template
-from windlass.domain.schedules.schedules import RunRow
+from windlass.domain.schedules import RunRow
 from windlass.ports.store import WriteTx
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.running import run
 from tests.worker.rig import Rig, Witness, play, state_of
-from windlass.domain.matching.offers import parse_offer
+from windlass.domain.matching.room import parse_offer
 from windlass.executors import load_executors
 from windlass.worker.attempt.index_use import IndexUse
 

@@ -1,8 +1,8 @@
 """Logs as messages: pages of lines, and what a search found."""
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogState
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.files import log_pages, log_search, logs
 from windlass.wire.files import LogLine, LogLines, LogMatch, LogMatches
 

@@ -5,18 +5,17 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity, sees
 from windlass.domain.explain.equivalents import equivalents, quote
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST, demanded, strongest
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.ports.store import ReadTx
 from windlass.wire.jobs import ChainJob, JobChain, Reproduction

@@ -9,13 +9,11 @@ from windlass.api.events import moment_since
 from windlass.api.fleet.pool_figures import read_past, show_figures, show_reasons
 from windlass.api.fleet.spells import Spell, machines_of, read_data, sizes_of, spells_of
 from windlass.api.queries import Shapes
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.history.read_events import number_before
 from windlass.ports.store import ReadTx

@@ -4,9 +4,7 @@ from collections import Counter
 from typing import Final
 
 from windlass.api.queries import Shapes
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.engine.engine import Engine
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.namespaces import NamespaceLoad, NamespaceLoads

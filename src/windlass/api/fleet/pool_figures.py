@@ -7,7 +7,7 @@ from windlass.api.fleet.spells import Machine
 from windlass.api.lists.slots import MAX_SLOTS, Span, span_of
 from windlass.domain.pools.pools import MICROS
 from windlass.domain.rows.series import HOUR, PlanFigures, SeriesKind, read_plan, slot_of
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.history import PoolFigures, PoolReason
 

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from windlass.api.lists.live_depths import RUNNING
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in
 from windlass.domain.matching.shapes import Shape
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx

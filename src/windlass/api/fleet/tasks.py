@@ -9,9 +9,7 @@ import msgspec
 from windlass.api.errors import Forbidden
 from windlass.api.jobs import Jobs
 from windlass.api.schedules.planning import EnginePlanning
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.explain.equivalents import equivalents, start_texts
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.functions import SCHEMAS
@@ -26,7 +24,7 @@ from windlass.domain.tasks.reported import MAX_SHOWN, ReportedTask, unpack
 from windlass.domain.tasks.shell import ShellArgs
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import weight_of
 from windlass.ports.clock import Clock

@@ -7,9 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.api.queries import visible_metadata
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may
 from windlass.domain.matching.clauses import Clause, parse_clause
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, first_mismatch, merge_metadata
 from windlass.domain.matching.workers import WorkerStatus

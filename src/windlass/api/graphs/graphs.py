@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from windlass.api.graphs.render import Rendered, show_comparison, show_progress, show_timeline
 from windlass.api.graphs.sides import show_arguments, sides_of
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity, sees
 from windlass.domain.graphs.compare import Comparison, compare
 from windlass.domain.graphs.timeline import Run, Window, lay_out
 from windlass.domain.rows.records import Attempt, WorkflowRow

@@ -10,7 +10,7 @@ from windlass.domain.graphs.view import Box, View, add_up, jobs_in
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.graphs.loaded import Figures, Loaded
 from windlass.wire.graphs.figures import (
     Approval,

@@ -5,19 +5,17 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from windlass.api.parse import namespace_of
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
-from windlass.domain.lifecycle.watchdog import may_be_stuck
+from windlass.domain.lifecycle.workflow_state import may_be_stuck
 from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
 from windlass.domain.rows.views import JobFilter, JobSort
-from windlass.domain.schedules.schedules import ReactionState
+from windlass.domain.schedules import ReactionState
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet

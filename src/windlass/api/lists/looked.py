@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity
 from windlass.wire.bulk import PreviewReply
 from windlass.wire.jobs import JobCount, JobList
 

@@ -7,8 +7,7 @@ from windlass.api.lists.live_depths import RUNNING, LiveDepths
 from windlass.api.lists.past import PastPoint, depths_at, find_point
 from windlass.api.lists.slots import Span, span_of
 from windlass.api.parse import namespace_of
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity, sees
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus
@@ -22,8 +21,7 @@ from windlass.domain.rows.series import (
     slot_of,
 )
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import format_moment, parse_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import Depths, read_counted
 from windlass.ports.store import ReadTx

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.rows.series import STEPS, SeriesKind, read_figures, read_mark, shift
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import format_moment, parse_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx

@@ -11,13 +11,12 @@ from windlass.api.lists.orders import format_place
 from windlass.api.lists.past import PastPoint, find_point
 from windlass.api.lists.rewind import Course, rewind
 from windlass.api.render import show_job, show_transitions
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity, sees
 from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter, JobPage, JobSort, Place
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store import ReadTx

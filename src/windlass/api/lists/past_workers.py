@@ -8,12 +8,11 @@ import msgspec
 from windlass.api.lists.past import MAX_EVENTS, PastPoint, find_point
 from windlass.api.render import show_worker
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.verify.baseline import load
 from windlass.engine.verify.findings import Findings

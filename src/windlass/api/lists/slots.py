@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, slot_of
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 
 MAX_SLOTS: Final = 1_000
 MAX_ROWS: Final = 30_000  # that one answer may read

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from windlass.api.parse import job_spec, workflow_spec
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput

@@ -10,10 +10,8 @@ from windlass.api.schedules.render import (
     show_template,
     wanted_of,
 )
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
-from windlass.domain.job.key_window import canonical_window
+from windlass.domain.access.rights import Action, Identity, sees
+from windlass.domain.job.forms import canonical_window
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules

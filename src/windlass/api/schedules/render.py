@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules.schedules import (
+from windlass.domain.schedules import (
     ReactionKind,
     ReactionRow,
     ReactionState,
@@ -20,8 +20,7 @@ from windlass.domain.schedules.schedules import (
     when_in_words,
 )
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_duration, parse_duration_ms
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration, format_moment, parse_duration_ms
 from windlass.engine.schedules.runs import RunTarget, starts_of
 from windlass.engine.schedules.schedules import ScheduleInput
 from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name

@@ -5,7 +5,7 @@ from typing import Final, assert_never
 import msgspec
 
 from windlass.api.queries import Queries
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.rows.steps import StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.engine import Engine

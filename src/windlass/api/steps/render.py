@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.domain.rows.records import Attempt, ShownNumbers
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.wire.jobs import StepInfo
 from windlass.wire.steps import Question
 

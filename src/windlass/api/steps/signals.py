@@ -9,9 +9,7 @@ from windlass.api.parse import namespace_of
 from windlass.api.queries import Queries
 from windlass.api.rights import Rights
 from windlass.api.steps.render import show_question
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.wire.steps import (

@@ -7,7 +7,7 @@ from typing import Final
 from windlass.cli.options.connection import Connection
 from windlass.cli.output.text import YELLOW, warn
 from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 
 # Queues that every installation has, even before they hold a job.
 STANDARD_QUEUES: Final = ("live", "default", "batch")

@@ -5,8 +5,7 @@ from typing import Final
 from windlass.cli.fuzz.app import set_workflow_outputs
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
-from windlass.domain.values.quantities import format_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_duration, format_moment
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.reach.html_store import ReportInfo, TargetReport
 from windlass.fuzzing.roles.builder import BuildReport

@@ -21,8 +21,7 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
 from windlass.cli.output.escaping import escape_line
 from windlass.cli.output.text import print_json
-from windlass.domain.values.quantities import format_duration, format_size
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import format_duration, format_size, parse_moment
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.roles.status import (
     ActiveLease,

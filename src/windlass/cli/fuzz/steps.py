@@ -23,8 +23,7 @@ from windlass.cli.fuzz.app import (
 from windlass.cli.output.consoles import errors
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms
 from windlass.fuzzing.buckets.layout import build_log_key, check_commit
 from windlass.fuzzing.config.fleet_schedules import builds_ms
 from windlass.fuzzing.errors import InvalidSetting

@@ -13,9 +13,8 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.access.sign_in import SignIn, read_sign_in
 from windlass.domain.config import Config, assemble, describe_options, validate
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.option_values import read_entry, read_text, read_typed
-from windlass.domain.values.options import Option
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
+from windlass.domain.values.options import Option, read_entry, read_text, read_typed
 
 OPTIONS: Final = {option.shown: option for option in describe_options()}
 DEFAULT: Final = "default"

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from windlass.cli.options.flags import Flag, Many
 from windlass.domain.job.forms import read_limits
-from windlass.domain.matching.offers import parse_offer
+from windlass.domain.matching.room import parse_offer
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.worker.agent.environment import named_variables

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
 from windlass.cli.output.text import RED, warn
 from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError, UnknownOptionError

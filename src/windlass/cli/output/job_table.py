@@ -11,9 +11,8 @@ from windlass.cli.output.tables import CUT, Layout, make_table, print_table
 from windlass.clock import RealClock
 from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.quantities import readable_duration
-from windlass.domain.values.suggest import did_you_mean
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.names import did_you_mean
+from windlass.domain.values.quantities import parse_moment, readable_duration
 from windlass.wire.jobs import Job
 
 if TYPE_CHECKING:

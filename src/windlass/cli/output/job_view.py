@@ -9,17 +9,16 @@ from windlass.cli.output.tables import WHOLE, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import milliseconds
-from windlass.domain.job.retry_forms import Backoff
+from windlass.domain.job.forms import Backoff, milliseconds
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import (
     counted,
     format_duration,
+    parse_moment,
     readable_duration,
     readable_size,
 )
-from windlass.domain.values.times import parse_moment
 from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
 

@@ -9,7 +9,7 @@ import msgspec
 import structlog
 
 from windlass.cli.output.escaping import escape, escape_json, escape_line
-from windlass.domain.rows.event_levels import Level
+from windlass.domain.rows.events import Level
 
 TRACEBACK: Final = "exception"
 

@@ -10,7 +10,7 @@ from windlass.cli.output.tables import CUT, Layout, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.wire.jobs import Job
 from windlass.wire.workflows import Workflow
 

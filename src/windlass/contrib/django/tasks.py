@@ -18,8 +18,7 @@ import msgspec
 
 from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import NotFound
-from windlass.domain.values.extras import needs
+from windlass.domain.values.errors import NotFound, needs
 from windlass.tasks.task import task
 from windlass.wire.jobs import Job
 

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.options import doc

@@ -12,9 +12,11 @@ import msgspec
 
 from windlass.domain.job.forms import (
     AMOUNTS,
+    BACKOFF,
     CONCURRENCY,
     DELAY,
     DURATION,
+    FAILURES,
     GRACE,
     JSON,
     KEY_WINDOW,
@@ -26,7 +28,6 @@ from windlass.domain.job.forms import (
     Form,
 )
 from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
-from windlass.domain.job.retry_forms import BACKOFF, FAILURES
 from windlass.domain.values.quantities import format_duration
 
 _SHELL: Final = "shell"

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.explain.explanation import Change, Request, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
 from windlass.domain.matching.clauses import Clause

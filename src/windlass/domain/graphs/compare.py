@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.graphs.names import natural_key
+from windlass.domain.graphs.groups import natural_key
 
 NEAR_MS: Final = 100  # times that differ by less, or by less than a tenth, are the same
 NEAR_SHARE: Final = 0.1

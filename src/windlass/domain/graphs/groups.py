@@ -2,15 +2,44 @@
 
 Groups are made by name where dependencies between such groups form no circle, else by layer, and
 what is alike and in one layer is cut into parts. So no level shows more than `FEW` boxes, and
-the edges of each level lead from left to right.
+the edges of each level lead from left to right. Names such as `test[3.12,linux]` and
+`frame-12-encode` are many alike (`stem_of`).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from windlass.domain.graphs.graph import WIDE, Graph
-from windlass.domain.graphs.names import first_piece, natural_key
+
+_DIGITS: Final = re.compile(r"\d+")
+_PIECES: Final = re.compile(r"[-_./: #]+")
+_SEPARATORS: Final = "-_./: #"
+NUMBER: Final = "#"
+
+
+def stem_of(name: str) -> str:
+    """Returns a job's name without its place in a matrix and with `#` for numbers.
+
+    The number that a name ends with is left out: `test[1]`, `test-1` and `test` are alike.
+    """
+    cut = name.find("[")
+    if cut > 0 and name.endswith("]"):
+        name = name[:cut]
+    return _DIGITS.sub(NUMBER, name).rstrip(_SEPARATORS) or name
+
+
+def first_piece(stem: str) -> str:
+    """Returns what a name begins with: `build` of `build-linux`."""
+    return _PIECES.split(stem, 1)[0] or stem
+
+
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
+    """Returns a key that sorts `a-2` before `a-10`."""
+    pieces = re.findall(r"\d+|\D+", name)
+    return tuple((int(one), "") if one.isdecimal() else (-1, one) for one in pieces)
+
 
 FEW: Final = 120  # so many jobs are shown one by one
 PARTS: Final = 60  # into how many parts or bands of layers a level is cut at most

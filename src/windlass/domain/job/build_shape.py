@@ -3,15 +3,16 @@
 from typing import Any, Final
 
 from windlass.domain.access.secrets import secret_clauses
-from windlass.domain.job.function_version import asked_function
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.matching.clauses import (
     Clause,
     canonical_requires,
+    function_clause,
     mode_clause,
     parse_clause,
     target,
 )
+from windlass.domain.matching.functions import VERSION_LIMIT, function_key
 from windlass.domain.matching.isolation import (
     NETWORKS,
     PULLS,
@@ -26,6 +27,28 @@ from windlass.domain.matching.resources import canonical_needs
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
+
+# Tasks that run no function of the user's, and so have no versions.
+NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
+
+
+def asked_function(
+    task: str, function: str | None, version: str | None, field: str
+) -> tuple[Clause, ...]:
+    """Returns the clause for a job's function, if it has one; raises `InvalidInput`.
+
+    A job of a named task asks only for a version: workers list the named tasks they run.
+    """
+    if version is None:
+        return () if function is None else (function_clause(function),)
+    where = f"{field}.version"
+    check_name(where, version)
+    if task in NO_FUNCTIONS:
+        raise InvalidInput(where, f"only for Python functions, not for {task} jobs", version)
+    if len(version) > VERSION_LIMIT:
+        raise InvalidInput(where, f"at most {VERSION_LIMIT} characters", version)
+    return (function_clause(function_key(function or task, version)),)
+
 
 # Tasks that need programs of the worker, not of an image.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})

@@ -13,10 +13,12 @@ import msgspec
 
 from windlass.domain.job.forms import (
     AMOUNTS,
+    BACKOFF,
     CLAUSES,
     CONCURRENCY,
     DELAY,
     DURATION,
+    FAILURES,
     GRACE,
     JSON,
     KEY_WINDOW,
@@ -32,6 +34,7 @@ from windlass.domain.job.forms import (
     TEXT,
     TEXTS,
     TIMEOUT,
+    Backoff,
     Concurrency,
     Duration,
     Form,
@@ -41,12 +44,9 @@ from windlass.domain.job.forms import (
     milliseconds,
     moment_ms,
 )
-from windlass.domain.job.retry_forms import BACKOFF, FAILURES, Backoff
 from windlass.domain.values.errors import InvalidInput, UnknownName
-from windlass.domain.values.names import NAME_LIMIT, check_name
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.suggest import did_you_mean
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.names import NAME_LIMIT, check_name, did_you_mean
+from windlass.domain.values.quantities import format_moment, parse_duration_ms
 
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2

@@ -10,8 +10,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.names import NAME_LIMIT
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import NAME_LIMIT, did_you_mean
 
 MAX_FAILURES: Final = 50
 CLASSES: Final = tuple(str(c) for c in FailureClass if c is not FailureClass.CANCELED)

@@ -17,8 +17,8 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.tasks.references import output_of
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import counted
-from windlass.domain.values.suggest import did_you_mean
 
 OUTCOMES: Final = ("success", "failure", "always", "state")
 FUNCTIONS: Final = (*OUTCOMES, "output")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from windlass.domain.config import Config
 from windlass.domain.job.build_shape import build_shape
-from windlass.domain.job.forms import Duration, moment_ms
+from windlass.domain.job.forms import Duration, canonical_window, moment_ms
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
     CONDITIONAL,
@@ -30,7 +30,6 @@ from windlass.domain.job.job import (
     normalise,
     with_times,
 )
-from windlass.domain.job.key_window import canonical_window
 from windlass.domain.job.retry_options import check_retries
 from windlass.domain.job.run_if import waits_for_ends
 from windlass.domain.lifecycle.rank import parse_priority

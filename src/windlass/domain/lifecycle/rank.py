@@ -2,10 +2,10 @@
 
 `score = queue weight + base + adjustment + age / interval` grows at the same rate for all jobs,
 so the order of two jobs never changes. `rank` is that order: lowest first, and by id where ranks
-are equal.
+are equal. A job is ordered by the best rank among itself and those it blocks (`lift`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -90,3 +90,26 @@ def score(level: int, age_from_ms: int, now_ms: int, interval_ms: int) -> float:
 
 def _is_digits(text: str) -> bool:
     return text.isascii() and text.isdigit()
+
+
+def lift(
+    own: Mapping[int, int], waits_for: Mapping[int, Sequence[int]]
+) -> tuple[dict[int, int], frozenset[int]]:
+    """Returns the ranks of jobs that wait for each other, and those that lend theirs to another.
+
+    Ids ascend from dependencies to dependents, so one pass downward is enough.
+    """
+    ranks = dict(own)
+    lenders: set[int] = set()
+    for job in sorted(own, reverse=True):
+        mine = ranks[job]
+        for other in waits_for[job]:
+            if ranks.get(other, mine) > mine:
+                ranks[other] = mine
+                lenders.add(job)
+    return ranks, frozenset(lenders)
+
+
+def levels_gained(own: int, rank: int, interval_ms: int) -> float:
+    """Returns by how many levels those that wait for a job lift it."""
+    return max(0, own - rank) / interval_ms

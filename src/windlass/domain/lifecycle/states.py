@@ -1,7 +1,8 @@
 """The states of a job and the one table of transitions between them.
 
 Every change of state, in every store, is checked against `TRANSITIONS`. Stores keep the codes, so
-they never change meaning.
+they never change meaning. `ALIASES` are the names that other schedulers use for our states:
+accepted as input, shown on request.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Self
 
-from windlass.domain.values.errors import InvalidTransition
+from windlass.domain.values.errors import InvalidInput, InvalidTransition, UnknownName
+from windlass.domain.values.names import did_you_mean
 
 
 class State(StrEnum):
@@ -139,3 +141,60 @@ def can_retry(state: State) -> bool:
 def can_supersede(state: State) -> bool:
     """Returns True if a user may retry a job in this state: it ended, but did not complete."""
     return state in TERMINAL and state is not State.COMPLETED
+
+
+ALIASES: Final[Mapping[str, frozenset[State]]] = MappingProxyType(
+    {
+        "pending": frozenset({State.QUEUED}),
+        "eligible": frozenset({State.QUEUED}),
+        "ready": frozenset({State.QUEUED}),
+        "processing": frozenset({State.RUNNING}),
+        "paused": frozenset({State.ASSIGNED}),
+        "dispatched": frozenset({State.ASSIGNED, State.RUNNING}),
+        "built": frozenset({State.COMPLETED}),
+        "dependency_failed": frozenset({State.ABORTED}),
+        "cancel_pending": frozenset({State.CANCELING}),
+    }
+)
+
+# A state without an entry keeps its own name in that vocabulary.
+VOCABULARIES: Final[Mapping[str, Mapping[State, str]]] = MappingProxyType(
+    {
+        "windlass": {},
+        "debusine": {State.QUEUED: "pending"},
+        "builder": {
+            State.QUEUED: "eligible",
+            State.ASSIGNED: "dispatched",
+            State.RUNNING: "dispatched",
+            State.CANCELING: "cancel_pending",
+            State.COMPLETED: "built",
+            State.ABORTED: "dependency_failed",
+        },
+        "legacy": {
+            State.QUEUED: "pending",
+            State.ASSIGNED: "paused",
+            State.RUNNING: "processing",
+        },
+    }
+)
+
+
+def parse_state(text: str, field: str = "state") -> frozenset[State]:
+    """Returns the states that a name means in any vocabulary; our own name means itself."""
+    name = text.strip().lower()
+    if name in ALIASES:
+        return ALIASES[name]
+    try:
+        return frozenset({State(name)})
+    except ValueError:
+        known = (*State, *ALIASES)
+        hint = did_you_mean(name, known)
+        raise UnknownName(field, text, f"one of {', '.join(known)}", hint) from None
+
+
+def show_state(state: State, vocabulary: str = "windlass") -> str:
+    """Returns the state's name in a vocabulary."""
+    names = VOCABULARIES.get(vocabulary)
+    if names is None:
+        raise InvalidInput("vocabulary", f"one of {', '.join(VOCABULARIES)}", vocabulary)
+    return names.get(state, state.value)

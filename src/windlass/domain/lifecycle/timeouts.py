@@ -1,9 +1,10 @@
-"""Timeouts of attempts: while assigned, while running, and without activity.
+"""Timeouts of attempts (assigned, running, without activity) and deadlines of jobs.
 
 The agent enforces the limits of a running job. The server acts later (`backstop_ms`) if the agent
 did not, so that the two never race. A timeout is a transition, not an error.
 """
 
+from enum import Enum
 from typing import Annotated, Final
 
 from msgspec import Struct
@@ -156,3 +157,29 @@ def is_running_overdue(
     if deadline_ms is None:
         return False
     return now_ms >= backstop_ms(deadline_ms, term_grace_ms, heartbeat_interval_ms)
+
+
+DEADLINE = "deadline"
+
+
+class Late(Enum):
+    """The deadline that a job has missed."""
+
+    START = "start_before"
+    FINISH = "finish_before"
+
+    @property
+    def reason(self) -> str:
+        """Returns the reason for the log, which starts with a word to search for."""
+        return f"{DEADLINE}: {self.value} has passed"
+
+
+def late_for(
+    start_before: int | None, finish_before: int | None, has_run: bool, now: int
+) -> Late | None:
+    """Returns the deadline that an open job missed; one that has run is never late to start."""
+    if finish_before is not None and now >= finish_before:
+        return Late.FINISH
+    if start_before is not None and now >= start_before and not has_run:
+        return Late.START
+    return None

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from windlass.domain.pools.pools import HOUR_MS, CostRow, Pool
-from windlass.domain.values.times import month_of, next_month
+from windlass.domain.values.quantities import month_of, next_month
 
 Payer = tuple[str, str]  # namespace and queue
 NOBODY: Final[Payer] = ("", "")

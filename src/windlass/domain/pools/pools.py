@@ -2,7 +2,7 @@
 
 People describe a pool; it is kept as JSON. Its workers move in one direction, from `requested` to
 `gone`. We record each step before we ask the provider, so that another server knows after a crash
-what may exist.
+what may exist. `Template` is what we know about the workers of a pool before any has started.
 """
 
 import re
@@ -17,10 +17,11 @@ from msgspec import Meta, Struct
 
 from windlass.domain.matching.matching import amount_of
 from windlass.domain.matching.resources import CPUS, canonical_resources, resource_key
-from windlass.domain.matching.room import SHARES
+from windlass.domain.matching.room import SHARES, Room
+from windlass.domain.matching.shapes import Shape, can_run, shape_mismatches
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.suggest import did_you_mean
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # providers whose machines are never the server's own
@@ -314,3 +315,41 @@ def _price(value: object) -> int:
         return int(amount)
     except (ValueError, InvalidOperation):
         raise InvalidInput("hourly_price", "an amount from 0 to 1000000", value) from None
+
+
+decode_pool = msgspec.json.Decoder(Pool).decode
+
+
+class Template(NamedTuple):
+    """The metadata of a pool's workers; complete only once we have seen one."""
+
+    pool: str
+    metadata: Mapping[str, Any]
+    complete: bool
+    slots: int
+
+    def could_run(self, shape: Shape) -> bool:
+        """Returns True if its workers can run this shape, or if nothing known prevents it."""
+        if self.complete:
+            return can_run(shape, self.metadata) is None
+        return all(m.key not in self.metadata for m in shape_mismatches(shape, self.metadata))
+
+    def room(self, shape: Shape, per_worker: int) -> int:
+        """Returns how many jobs of this shape one of its workers takes at once; 0 if none."""
+        return room_for(shape, self.metadata, self.slots, per_worker)
+
+
+def room_for(shape: Shape, metadata: Mapping[str, Any], slots: int, per_worker: int) -> int:
+    """Returns how many jobs of this shape an empty worker takes at once."""
+    if can_run(shape, metadata) is not None:
+        return 0
+    return min(slots, Room(metadata).fits(shape, per_worker))
+
+
+def template_of(row: PoolRow, pool: Pool | None = None) -> Template:
+    """Returns the template of this pool's workers."""
+    described = decode_pool(row.body) if pool is None else pool
+    learned = msgspec.json.decode(row.learned) if row.learned else {}
+    metadata = {**learned, **described.template()}
+    slots = described.at_once(metadata)
+    return Template(row.name, metadata, row.learned is not None, slots)

@@ -10,8 +10,10 @@ at once depends on its slots and on the resources that the jobs take. Workers th
 several targets are shared out among them as a flow, so that each counts once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from windlass.domain.pools.flow import spare_flow
 from windlass.domain.pools.pools import Pool, backoff_ms
@@ -311,3 +313,33 @@ def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]
 def after_failure(pool: Pool, failures: int, now: int) -> int:
     """Returns when a pool may try again after this many failures in a row."""
     return now + backoff_ms(pool, failures)
+
+
+def what_if(fleet: Fleet, workers: int | None = None, target_ms: int | None = None) -> Fleet:
+    """Returns the fleet with this many workers in each pool, or with another target latency."""
+    if target_ms is not None:
+        pools = (
+            one._replace(pool=replace(one.pool, target_latency_ms=target_ms)) for one in fleet.pools
+        )
+        fleet = fleet._replace(pools=tuple(pools))
+    return fleet if workers is None else _with_workers(fleet, workers)
+
+
+def _with_workers(fleet: Fleet, workers: int) -> Fleet:
+    """Replaces the workers of these pools by the given numbers and keeps all others."""
+    names = {one.pool.name for one in fleet.pools}
+    kept = [host for host in fleet.hosts if host.pool not in names]
+    fresh = [Host(-1 - n, one.pool.name, workers) for n, one in enumerate(fleet.pools) if workers]
+    stays = {host.id for host in kept}
+    targets = [_with_hosts(target, stays, fresh) for target in fleet.targets]
+    pools = [one._replace(serving=workers, starting=0, leaving=0) for one in fleet.pools]
+    return fleet._replace(hosts=(*kept, *fresh), targets=tuple(targets), pools=tuple(pools))
+
+
+def _with_hosts(target: Target, stays: Container[int], fresh: Sequence[Host]) -> Target:
+    """Assumes that pools which might run the target do so, one job at a time."""
+    hosts = {host: room for host, room in target.hosts.items() if host in stays}
+    for host in fresh:
+        if host.pool in target.pools or host.pool in target.guesses:
+            hosts[host.id] = target.pools.get(host.pool, 1)
+    return target._replace(hosts=hosts)

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_duration
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
+from windlass.domain.values.ids import shown_attempt
 
 # The values of `Wait.manual`.
 BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
@@ -465,3 +465,29 @@ JobColumns: TypeAlias = tuple[
     int, int, int | None, int, int, int, int, int, int, int | None, int | None, int | None,
     int | None, bytes
 ]  # fmt: skip
+
+
+PROTOCOL: Final = 1  # between libraries and the function that takes submissions
+MAX_JOBS: Final = 100_000  # in one submission
+
+
+class InboxRow(NamedTuple):
+    """One submission that was committed by its user and is not among the jobs yet.
+
+    `jobs` are the ids that its jobs will have, ascending in the order of their dependencies.
+    """
+
+    id: int
+    at: int
+    jobs: tuple[int, ...]
+    submitted_by: str
+    namespaces: tuple[str, ...]  # that its submitter may use; empty: all
+    body: bytes  # a `SubmitRequest` as JSON
+
+
+class JobAlias(NamedTuple):
+    """Says that the key of a submitted job was taken: the other job stands for it."""
+
+    job: int
+    became: int
+    at: int

@@ -7,13 +7,14 @@ from typing import Annotated, Final
 
 import msgspec
 
-from windlass.domain.tasks.declared import (
+from windlass.domain.tasks.kind import (
     LIST_LIMIT,
+    TaskPlan,
+    about,
     check_scratch_path,
     check_texts,
     read_duration,
 )
-from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.sources import (
     Source,
     check_name,

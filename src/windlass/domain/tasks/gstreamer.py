@@ -5,13 +5,14 @@ from typing import Annotated, Final
 
 import msgspec
 
-from windlass.domain.tasks.declared import (
+from windlass.domain.tasks.kind import (
     LIST_LIMIT,
+    TaskPlan,
+    about,
     check_scratch_path,
     check_texts,
     read_duration,
 )
-from windlass.domain.tasks.kind import TaskPlan, about
 from windlass.domain.tasks.sources import scheme_of
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput

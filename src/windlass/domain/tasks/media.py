@@ -5,10 +5,9 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from windlass.domain.tasks import ffmpeg, gstreamer
-from windlass.domain.tasks.declared import check_texts, read_duration
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
 from windlass.domain.tasks.gstreamer import GstreamerArgs
-from windlass.domain.tasks.kind import TaskPlan, about
+from windlass.domain.tasks.kind import TaskPlan, about, check_texts, read_duration
 from windlass.domain.tasks.sources import (
     Source,
     check_name,

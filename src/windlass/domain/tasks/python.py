@@ -1,17 +1,42 @@
-"""The task `python`: a marked function, by its path, with JSON arguments."""
+"""The task `python`, a marked function by its path, and functions that are tasks of their own.
 
+Arguments of a function are JSON: `{"width": 320}` calls it by name, `[320]` by position. If the
+server could import it, we refuse arguments that do not fit at submit.
+"""
+
+import inspect
 import keyword
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.tasks.kind import TaskPlan
-from windlass.domain.tasks.main_module import MAIN
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
+
+# How the program's own module is called in itself, and in processes of `multiprocessing`.
+MAIN: Final = frozenset({"__main__", "__mp_main__"})
+
+
+def importable_name(module: str) -> str | None:
+    """Returns the name under which another process can import a module; None if it cannot."""
+    return name_of_main() if module in MAIN else module
+
+
+def name_of_main() -> str | None:
+    """Returns the name under which another process can import the main module."""
+    # While a process of `multiprocessing` imports the program, its `__main__` is another.
+    main = sys.modules.get("__mp_main__") or sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None:
+        return str(spec.name)
+    stem = PurePath(getattr(main, "__file__", None) or "").stem
+    return stem if stem.isidentifier() else None
+
 
 PATH_LIMIT: Final = 500
 _EXPECTED: Final = "package.module:function, importable on the worker"
@@ -109,3 +134,57 @@ def _covers(pattern: str, module: str) -> bool:
 
 def _is_name(part: str) -> bool:
     return part.isidentifier() and not keyword.iskeyword(part)
+
+
+class FunctionCall(NamedTuple):
+    """The arguments of a function call."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+
+
+class FunctionTask:
+    """Implements `TaskKind`."""
+
+    def __init__(self, name: str, signature: inspect.Signature) -> None:
+        self.name = name
+        self._signature = signature
+
+    def check(self, args: object, field: str) -> TaskPlan:
+        """Raises `InvalidInput` unless the function takes these arguments."""
+        call = read_call(args, field)
+        try:
+            self._signature.bind(*call.args, **call.kwargs)
+        except TypeError as error:
+            expected = f"arguments of {self.name}{self._signature}"
+            raise InvalidInput(field, expected, str(error)) from None
+        return TaskPlan(args)
+
+
+def read_call(args: object, field: str = "args") -> FunctionCall:
+    """Reads a call from the arguments of a job."""
+    if args is None:
+        return FunctionCall([], {})
+    if isinstance(args, dict):
+        return FunctionCall([], args)
+    if isinstance(args, list | tuple):
+        return FunctionCall(list(args), {})
+    raise InvalidInput(field, "an object with arguments by name, or a list of arguments", args)
+
+
+def as_arguments(bound: inspect.BoundArguments) -> dict[str, Any] | list[Any]:
+    """Returns the arguments of a job for a call with these."""
+    kinds = {name: bound.signature.parameters[name].kind for name in bound.arguments}
+    by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
+    if any(kind in by_place for kind in kinds.values()):
+        if bound.kwargs:
+            expected = "all given by position, since the function takes some only by position"
+            raise InvalidInput("args", expected, f"{', '.join(bound.kwargs)} by name")
+        return list(bound.args)
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        if kinds[name] is inspect.Parameter.VAR_KEYWORD:
+            named.update(value)
+        else:
+            named[name] = value
+    return named

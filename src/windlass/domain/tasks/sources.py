@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.tasks.declared import check_scratch_path, check_text, check_texts
+from windlass.domain.tasks.kind import check_scratch_path, check_text, check_texts
 from windlass.domain.values.errors import InvalidInput
 
 STREAM_SCHEMES: Final = frozenset(

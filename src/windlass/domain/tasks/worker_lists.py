@@ -11,8 +11,7 @@ from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.names import is_name
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean, is_name
 
 BUILT_IN: Final = frozenset(kind.name for kind in KINDS)
 LISTS: Final = {DENYLIST: "tasks", ALLOWLIST: "tasks", NAMESPACES: "namespaces"}

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 
 T = TypeVar("T")
 

@@ -1,12 +1,14 @@
 """The small tree of errors that callers see.
 
 Each message says what was expected and what we got. Normal outcomes (a lost lease, nothing to do)
-are values in an answer, never errors.
+are values in an answer, never errors. `MissingExtra` names the extra of Windlass that installs a
+package which only some installations have.
 """
 
 import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 GOT_LIMIT = 80
@@ -293,3 +295,51 @@ class WaitTimeout(WindlassError, TimeoutError):
     """A wait lasted too long: nothing came for `wait_for` or `ask`, or a job has not ended."""
 
     code = "wait_timeout"
+
+
+# The extra that each package comes with, by the name it is imported under.
+EXTRAS: Final = {
+    "asyncpg": "postgres",
+    "boto3": "ec2",
+    "botocore": "ec2",
+    "django": "django",
+    "fastapi": "fastapi",
+    "flask": "flask",
+    "gcovr": "coverage",
+    "imageio_ffmpeg": "demo",
+    "joserfc": "oidc",
+    "kubernetes": "kubernetes",
+    "obstore": "s3",
+    "opentelemetry": "otel",
+    "starlette": "fastapi",
+}
+
+
+class MissingExtra(WindlassError, ImportError):
+    """Something needs a package that is not installed; the message is the command for it."""
+
+    code = "extra_missing"
+
+    def __init__(self, module: str, extra: str) -> None:
+        super().__init__(
+            f"this needs {module}, which is not installed: run pip install 'windlass[{extra}]'"
+        )
+
+
+def missing_extra(error: ImportError, extra: str | None = None) -> MissingExtra | None:
+    """Returns the error to raise for a package of an extra; None if it is not one of those."""
+    module = (error.name or "").partition(".")[0]
+    known = EXTRAS.get(module)
+    return None if known is None else MissingExtra(module, extra or known)
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """Raises `MissingExtra` for an import inside that needs this extra."""
+    try:
+        yield
+    except ImportError as error:
+        found = missing_extra(error, extra)
+        if found is None:
+            raise
+        raise found from None

@@ -1,5 +1,12 @@
-"""What a name may look like: of jobs, namespaces, tokens and people."""
+"""What names look like, which known name a misspelt one is close to, and patterns of callers.
 
+Regular expressions of callers are those of RE2, which takes time in proportion to the text whatever
+the pattern: a hostile one cannot keep a server busy, as it can with the module `re`.
+"""
+
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
@@ -17,3 +24,52 @@ def check_name(field: str, value: object) -> None:
     if not isinstance(value, str) or not is_name(value):
         limit = f"printable text of 1 to {NAME_LIMIT} characters"
         raise InvalidInput(field, limit, value)
+
+
+CLOSE: Final = 0.6
+MAX_KNOWN: Final = 1_000  # Comparing with more words would take too long.
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = CLOSE) -> str:
+    """Returns "; did you mean X?" for the closest known word, or "" if none is close."""
+    lowered = {name.lower(): name for name in known}
+    if len(lowered) > MAX_KNOWN:
+        return ""
+    close = get_close_matches(word.lower(), lowered, n=1, cutoff=cutoff)
+    return f"; did you mean {lowered[close[0]]}?" if close else ""
+
+
+PATTERN_LIMIT: Final = 500  # characters
+PATTERN_MEMORY: Final = 4 * 2**20  # bytes of a compiled pattern
+
+Finds = Callable[[str], bool]
+
+
+@lru_cache(maxsize=100)
+def compile_pattern(pattern: str) -> Finds:
+    """Returns a function that searches a text, in which ^ and $ are the ends of lines.
+
+    Raises `InvalidInput` for a bad pattern.
+    """
+    import re2
+
+    if len(pattern) > PATTERN_LIMIT:
+        raise InvalidInput("regex", f"at most {PATTERN_LIMIT} characters", len(pattern))
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = PATTERN_MEMORY
+    try:
+        search = re2.compile(f"(?m){pattern}", options).search
+    except re2.error as error:
+        told = error.args[0] if error.args else b""
+        said = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
+        raise InvalidInput("regex", "a regular expression of RE2", pattern, said) from None
+    return lambda text: search(text) is not None
+
+
+def looks_at_lines(pattern: str) -> bool:
+    """Returns whether a match in a text is certainly one among other lines before and after it.
+
+    Flags and the ends of the whole text (\\A, \\z) may make a difference.
+    """
+    return not any(part in pattern for part in ("\\A", "\\z", "(?"))

@@ -6,10 +6,10 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.suspects import NOBODY, Company
+from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.claim.search import Given, Search
 from windlass.engine.claim.suspects import mark_suspects
 from windlass.engine.transaction.bounds import Bounds

@@ -6,7 +6,7 @@ added. So shares are met on average, for the price of one walk over the leases p
 
 from collections.abc import Mapping
 
-from windlass.domain.matching.fair_shares import in_turn, last_of_level, level_of
+from windlass.domain.matching.claim_planning import in_turn, last_of_level, level_of
 from windlass.domain.rows.records import Ticket
 from windlass.engine.transaction.bounds import Place
 from windlass.engine.transaction.unit_of_work import Work

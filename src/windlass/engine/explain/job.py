@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from windlass.domain.access.actions import Action as Permission
+from windlass.domain.access.rights import Action as Permission
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import (
     Cause,
@@ -31,8 +31,7 @@ from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import NAMESPACES, Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import counted, readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.forecast import mix_of

@@ -3,14 +3,13 @@
 from typing import Final
 from urllib.parse import quote
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiting
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import opens_at, read_starts, room_in
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobRecord, QueueRow
-from windlass.domain.values.quantities import readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.explain.reasons import Reasons, free_slot, together
 from windlass.ports.store import Probe, ReadTx
 

@@ -10,8 +10,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import JobRecord
-from windlass.domain.values.quantities import counted, readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates

@@ -10,8 +10,9 @@ from windlass.domain.pools.pools import (
     PoolRow,
     PoolState,
     PoolWorkerRow,
+    decode_pool,
+    template_of,
 )
-from windlass.domain.pools.templates import decode_pool, template_of
 from windlass.domain.values.quantities import readable_duration
 from windlass.ports.store import ReadTx
 

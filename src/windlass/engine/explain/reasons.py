@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiting
 from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group

@@ -1,8 +1,7 @@
 """Explains that no job is assigned, because a restore or a failover lost commits."""
 
 from windlass.domain.explain.explanation import Step, Waiting
-from windlass.domain.values.quantities import readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.explain.reasons import Reasons
 from windlass.engine.fleet.epochs import HOLD
 from windlass.ports.store import ReadTx

@@ -7,8 +7,7 @@ import msgspec
 from windlass.domain.explain.explanation import Step, Waiting
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
-from windlass.domain.values.quantities import counted
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import counted, format_moment
 from windlass.engine.explain.reasons import Reasons
 from windlass.ports.store import ReadTx
 

@@ -29,12 +29,10 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import JobRecord, ShownNumbers
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.explain.limits_past import Limits, full_times
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.supersede import newest_of

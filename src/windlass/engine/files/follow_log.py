@@ -5,8 +5,8 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Final, NamedTuple
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.rows.files import LogRow, LogState
+from windlass.domain.values.ids import shown_attempt
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.files.logs import LogReading

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final
 
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 
 BLOCK: Final = 256 * 1024  # bytes that are read at once, from the end backwards
 

@@ -9,11 +9,11 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Lease
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.engine.engine import Engine
 from windlass.engine.sync.stacks import WAIT_S, StackRequest

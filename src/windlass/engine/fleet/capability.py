@@ -19,8 +19,7 @@ from windlass.domain.matching.functions import with_functions_of
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import PastMetadata
-from windlass.domain.pools.pools import PoolState
-from windlass.domain.pools.templates import Template, template_of
+from windlass.domain.pools.pools import PoolState, Template, template_of
 from windlass.domain.rows.records import JobFacts, Worker
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended

@@ -8,7 +8,7 @@ nothing has happened and the code still counts.
 
 import msgspec
 
-from windlass.domain.access.roles import Role
+from windlass.domain.access.rights import Role
 from windlass.domain.access.tokens import Token
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict

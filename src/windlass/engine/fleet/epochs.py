@@ -8,11 +8,11 @@ one is told to stop. No job is assigned before all workers of the old epoch have
 from typing import Final, NamedTuple
 
 from windlass.domain.config import Config
-from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.transaction.arguments import MAX_COUNT
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.catalog import BACKUP

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
-from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.pools import decode_pool
 from windlass.domain.tasks.worker_lists import BUILT_IN, check_tasks, names_in
 from windlass.engine.transaction.unit_of_work import Work
 

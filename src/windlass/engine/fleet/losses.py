@@ -12,7 +12,7 @@ from typing import Final
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.gaps import Gap, Mark
 from windlass.domain.values.errors import Lost, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.fleet.epochs import EPOCH, Restored, begin_epoch
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx, Store, WriteTx

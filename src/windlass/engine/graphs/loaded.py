@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.domain.graphs.critical import Chain, Estimate, Progress, Times
 from windlass.domain.graphs.graph import Graph, GraphBuilder
-from windlass.domain.graphs.names import stem_of
+from windlass.domain.graphs.groups import stem_of
 from windlass.domain.graphs.view import Levels, View
 from windlass.domain.job.kinds import kinds_of
 from windlass.domain.rows.records import BY_OPERATOR, JobFacts

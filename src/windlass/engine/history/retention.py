@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
-from windlass.domain.rows.baseline import BaselineKind
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind

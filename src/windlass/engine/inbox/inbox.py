@@ -14,7 +14,7 @@ import structlog
 from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob
-from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.rows.records import InboxRow, JobAlias
 from windlass.domain.values.errors import (
     InvalidInput,
     Overloaded,

@@ -9,8 +9,7 @@ from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, encode_spec
 from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.inbox import InboxRow
-from windlass.domain.rows.records import JobEnd
+from windlass.domain.rows.records import InboxRow, JobEnd
 from windlass.engine.transaction.unit_of_work import Work
 
 REFUSED: Final = "refused"  # the task of a job that cannot be shown as it was described

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.job.retry_options import policy_of
-from windlass.domain.lifecycle.attempts import shown_attempt
-from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import NOTHING_RAISED, FailureClass, Raised
 from windlass.domain.lifecycle.retries import (
     GiveUp,
@@ -23,6 +21,7 @@ from windlass.domain.lifecycle.retries import (
     decide_return,
 )
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.timeouts import Late, late_for
 from windlass.domain.matching.claim_planning import exclude
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.suspects import ALONE, NOBODY, Company, suspect, suspicion_of
@@ -37,6 +36,7 @@ from windlass.domain.rows.records import (
     Wait,
 )
 from windlass.domain.rows.steps import FOREVER
+from windlass.domain.values.ids import shown_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on_ended

@@ -14,9 +14,9 @@ import msgspec
 
 from windlass.domain.job.forms import moment_ms
 from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.deadlines import Late, late_for
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.timeouts import Late, late_for
 from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure

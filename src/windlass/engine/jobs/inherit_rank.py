@@ -1,7 +1,7 @@
 """Keeps ranks right when the jobs that wait for a job change.
 
 A job's rank is the best among its own and those of the open jobs that wait for it. A submission
-is ranked in one pass as it is written (`priority_inheritance.py` of the domain). Later changes
+is ranked in one pass as it is written (`domain/lifecycle/rank.py`). Later changes
 (an adjustment, the end of a waiting job, a successor) are passed on by a cascade: it ranks the
 jobs again that the changed job waits for, and so on upward. Cascades survive a crash, and each
 reads the current state, so the last one leaves everything right.
@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from windlass.domain.job.job import LENDS, decode_spec
-from windlass.domain.job.priority_inheritance import levels_gained
-from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.lifecycle.rank import level, levels_gained, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
 from windlass.engine.jobs.locate import Located, withdraw
 from windlass.engine.transaction.catalog import Catalog

@@ -38,7 +38,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.tasks.references import results_in, uploads_in
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.dependents import hold_back
 from windlass.engine.jobs.enqueue import make_ready, plan_for

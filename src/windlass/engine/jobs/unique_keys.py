@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from windlass.domain.job.forms import bound_until
 from windlass.domain.job.job import KEY_BINDS, JobSpec, decode_spec
-from windlass.domain.job.key_window import bound_until
 from windlass.domain.job.validation import digest_of
 from windlass.domain.lifecycle.workflow_state import ENDED, KEY_KEPT, Details, WorkflowState
 from windlass.domain.rows.records import JobFacts, KeyRow, WorkflowRow

@@ -13,9 +13,8 @@ import msgspec
 import structlog
 
 from windlass.domain.access.tokens import Code
-from windlass.domain.pools.pools import Pool, PoolRow, PoolWorkerRow
+from windlass.domain.pools.pools import Pool, PoolRow, PoolWorkerRow, decode_pool
 from windlass.domain.pools.sizing import Verdict
-from windlass.domain.pools.templates import decode_pool
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.engine.access import CODE_PREFIX, digest_of
 from windlass.engine.pools.pools import Pools

@@ -14,14 +14,13 @@ from windlass.domain.pools.pools import (
     PoolState,
     PoolWorkerRow,
     check_reach,
+    decode_pool,
     parse_pool,
 )
-from windlass.domain.pools.sizing import Fleet, Verdict, size
-from windlass.domain.pools.templates import decode_pool
-from windlass.domain.pools.what_if import what_if
+from windlass.domain.pools.sizing import Fleet, Verdict, size, what_if
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.known_tasks import expect_known_tasks
 from windlass.engine.pools.snapshot import MAX_COUNTED, MAX_SURVEYED, Survey, take_snapshot

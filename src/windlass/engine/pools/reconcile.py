@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.pools.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow
-from windlass.domain.pools.templates import decode_pool
+from windlass.domain.pools.pools import Lifecycle, PoolRow, PoolState, PoolWorkerRow, decode_pool
 from windlass.domain.rows.records import Worker
 from windlass.engine.fleet.workers import remove
 from windlass.engine.pools.cost_accounts import charge

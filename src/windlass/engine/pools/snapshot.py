@@ -14,10 +14,11 @@ from windlass.domain.pools.pools import (
     PoolRow,
     PoolState,
     PoolWorkerRow,
+    decode_pool,
+    template_of,
 )
 from windlass.domain.pools.sizing import Fleet, Member, PoolNow
-from windlass.domain.pools.templates import decode_pool, template_of
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of
 from windlass.engine.pools.targets import KnownPool, Targets, WaitingWork, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Load

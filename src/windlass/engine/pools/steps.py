@@ -15,9 +15,9 @@ from windlass.domain.pools.pools import (
     PoolRow,
     PoolState,
     PoolWorkerRow,
+    decode_pool,
 )
 from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
-from windlass.domain.pools.templates import decode_pool
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted

@@ -7,9 +7,17 @@ from typing import NamedTuple
 from windlass.domain.job.capability import nearest
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import may_claim
-from windlass.domain.pools.pools import SERVING, Lifecycle, Pool, PoolRow, PoolState, PoolWorkerRow
+from windlass.domain.pools.pools import (
+    SERVING,
+    Lifecycle,
+    Pool,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+    Template,
+    room_for,
+)
 from windlass.domain.pools.scale import Host, Target, left_ms
-from windlass.domain.pools.templates import Template, room_for
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted
 from windlass.engine.transaction.catalog import Profile

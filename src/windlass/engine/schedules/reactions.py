@@ -12,8 +12,7 @@ import msgspec
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
-from windlass.domain.schedules.webhooks import pause_ms
+from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
 from windlass.domain.values.errors import (
     Conflict,
     NotFound,
@@ -21,8 +20,8 @@ from windlass.domain.values.errors import (
     StoreUnavailable,
     WindlassError,
 )
-from windlass.domain.values.quantities import parse_duration_ms, readable_duration
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms, readable_duration
+from windlass.domain.webhooks import pause_ms
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.schedules.planning import (

@@ -14,16 +14,9 @@ import msgspec
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules.schedules import (
-    Overlap,
-    RunRow,
-    RunState,
-    ScheduleRow,
-    decide,
-    look,
-)
+from windlass.domain.schedules import Overlap, RunRow, RunState, ScheduleRow, decide, look
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.schedules.planning import (

@@ -11,11 +11,11 @@ import msgspec
 from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules.cron import Cron
-from windlass.domain.schedules.interval import Every
-from windlass.domain.schedules.schedules import (
+from windlass.domain.schedules import (
     CATCH_UP_LIMIT,
     CatchUp,
+    Cron,
+    Every,
     Overlap,
     RunRow,
     RunState,

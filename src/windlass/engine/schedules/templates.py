@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.domain.rows.events import EventKind
-from windlass.domain.schedules.schedules import TemplateRow
+from windlass.domain.schedules import TemplateRow
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine

@@ -11,7 +11,7 @@ from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
 from windlass.domain.tasks.references import RESULT, job_of, replaced, results_in, with_job
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
 

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, LENDS, MANUAL, encode_spec
-from windlass.domain.job.priority_inheritance import lift
 from windlass.domain.job.validation import Relations, with_relations
-from windlass.domain.lifecycle.rank import age_from_ms, level, rank
+from windlass.domain.lifecycle.rank import age_from_ms, level, lift, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import (
     DECIDES,

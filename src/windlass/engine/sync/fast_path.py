@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Generic, NamedTuple, TypeVar
 
 from windlass.domain.config import Config
-from windlass.domain.lifecycle.attempts import PER_EPOCH
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.attempts.reports import Done, split_reports
 from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each

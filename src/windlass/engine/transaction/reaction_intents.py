@@ -9,13 +9,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
-from windlass.domain.schedules.schedules import (
-    ReactionKind,
-    ReactionRow,
-    ReactionState,
-    Trigger,
-    triggers,
-)
+from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
 from windlass.ports.store import WriteTx
 
 _details = msgspec.json.Decoder(Details).decode

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.verify.past import (
     ACTIVE_CODES,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from windlass.domain.schedules.schedules import RunState
+from windlass.domain.schedules import RunState
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import Past

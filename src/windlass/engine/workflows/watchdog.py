@@ -11,8 +11,13 @@ import msgspec
 
 from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, MANUAL, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
-from windlass.domain.lifecycle.watchdog import Contradiction, look_at, may_be_stuck
-from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
+from windlass.domain.lifecycle.workflow_state import (
+    ENDED,
+    Contradiction,
+    WorkflowState,
+    look_at,
+    may_be_stuck,
+)
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     DECIDES,

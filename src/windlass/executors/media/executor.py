@@ -1,6 +1,6 @@
 """Runs `media` jobs with ffmpeg or GStreamer, whichever suits the work and is there."""
 
-from windlass.domain.tasks.declared import read_duration
+from windlass.domain.tasks.kind import read_duration
 from windlass.domain.tasks.media import (
     MediaArgs,
     as_ffmpeg,

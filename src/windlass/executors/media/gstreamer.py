@@ -11,8 +11,8 @@ import re
 import shutil
 from typing import Final
 
-from windlass.domain.tasks.declared import read_duration
 from windlass.domain.tasks.gstreamer import GstreamerArgs, command_line, read_args, sources_of
+from windlass.domain.tasks.kind import read_duration
 from windlass.domain.tasks.sources import scheme_of
 from windlass.executors.media.ffmpeg import find_ffmpeg
 from windlass.executors.media.probe import learn_duration, uri_probe

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pkgutil import iter_modules
 from typing import Any, Protocol, runtime_checkable
 
-from windlass.domain.tasks.function import FunctionTask, read_call
+from windlass.domain.tasks.python import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.task import Task, named_tasks

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from windlass.domain.schedules.webhooks import check_url, sign
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
+from windlass.domain.webhooks import check_url, sign
 from windlass.fuzzing.config.alarm_settings import AlarmSettings, MailSettings
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.findings.markdown import one_line

@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.webhooks import check_url
 
 FROM_ENVIRONMENT: Final = "env:"
 MAX_TRIES: Final = 20

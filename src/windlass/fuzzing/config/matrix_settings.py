@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
 from windlass.fuzzing.errors import InvalidSetting
 

@@ -2,9 +2,9 @@
 
 import msgspec
 
-from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
+from windlass.domain.webhooks import check_url
 
 
 class SeedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

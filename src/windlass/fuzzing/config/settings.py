@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.fuzzing.errors import InvalidSetting
 
 T = TypeVar("T")

@@ -25,10 +25,10 @@ import msgspec
 import yaml
 
 from windlass.domain.matching.clauses import parse_clause
-from windlass.domain.schedules.cron import Cron
+from windlass.domain.schedules import Cron
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
-from windlass.domain.values.suggest import did_you_mean
 from windlass.fuzzing.buckets.layout import check_name
 from windlass.fuzzing.config.alarm_settings import AlarmSettings, check_alarm_settings
 from windlass.fuzzing.config.branch_names import check_branches, is_pattern

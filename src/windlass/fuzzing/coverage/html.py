@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from windlass.domain.values.extras import EXTRAS, MissingExtra
+from windlass.domain.values.errors import EXTRAS, MissingExtra
 from windlass.fuzzing.coverage.reach import Reach
 from windlass.fuzzing.coverage.tools import CoverageTools
 from windlass.fuzzing.errors import InvalidSetting

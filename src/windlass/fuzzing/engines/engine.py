@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.fuzzing.config.combinations import combinations_of
 from windlass.fuzzing.config.finding_settings import (
     ALWAYS,

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable
 from typing import Literal
 
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.buckets.layout import plain_ending
 from windlass.fuzzing.findings.markdown import code, code_block, count_of
 from windlass.fuzzing.findings.record import Finding, OnBranch

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.buckets.layout import (
     KINDS,

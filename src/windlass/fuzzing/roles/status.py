@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.alarms.outbox import outbox_file
 from windlass.fuzzing.buckets.layout import coverage_key
 from windlass.fuzzing.config.solver_file import Solver

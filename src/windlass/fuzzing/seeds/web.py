@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from windlass.domain.schedules.webhooks import check_url, is_numeric, may_reach
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.webhooks import check_url, is_numeric, may_reach
 from windlass.fuzzing.seeds.limits import SeedsRefused
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.buckets.layout import state_key
 from windlass.fuzzing.state.documents import struct_codec
 from windlass.fuzzing.state.pipeline import Pipeline

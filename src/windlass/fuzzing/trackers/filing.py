@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.findings.record import Finding
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.sources.http_api import Refused

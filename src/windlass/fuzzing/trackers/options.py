@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.domain.schedules.webhooks import check_url
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.webhooks import check_url
 from windlass.fuzzing.config.finding_settings import FailureKind
 from windlass.fuzzing.config.settings import convert_settings
 from windlass.fuzzing.errors import InvalidSetting

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from windlass.domain.schedules.webhooks import check_url, sign
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.webhooks import check_url, sign
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.sources.http_api import HttpApi, Service
 from windlass.fuzzing.trackers.options import FROM_ENVIRONMENT, IssueOptions

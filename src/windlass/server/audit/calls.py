@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.server.audit.log import AuditLog, Noted, is_recorded
 from windlass.server.http.asgi import Scope

@@ -11,7 +11,7 @@ import structlog
 
 from windlass.api.queries import Shapes
 from windlass.domain.access.audit import AuditRow, Repeats
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.store import ReadTx, Store, WriteTx

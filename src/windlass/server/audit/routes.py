@@ -6,9 +6,9 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 
 from windlass.api.events import moment_since
-from windlass.domain.access.actions import Action
 from windlass.domain.access.audit import AuditRow
-from windlass.domain.values.times import format_moment
+from windlass.domain.access.rights import Action
+from windlass.domain.values.quantities import format_moment
 from windlass.ports.store import ReadTx
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes, words_of

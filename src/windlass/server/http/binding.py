@@ -15,8 +15,8 @@ import msgspec
 from windlass.domain.job.job import CHOICES, KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, shorten
-from windlass.domain.values.json_depth import check_depth, too_deep
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.json_values import check_depth, too_deep
+from windlass.domain.values.names import did_you_mean
 from windlass.ports.gc_pause import gc_paused
 from windlass.ports.loop_time import give_way, give_way_if_long
 from windlass.server.http.asgi import TooLarge

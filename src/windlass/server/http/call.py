@@ -4,9 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import NO_TOKEN
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import NO_TOKEN, Action, Identity
 from windlass.engine.fleet.credentials import worker_token_name
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected

@@ -7,7 +7,7 @@ and all others are served as before.
 from typing import Any, Final
 
 from windlass.domain.access.http_limits import HttpLimits
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Identity
 from windlass.domain.values.errors import Overloaded, TooManyRequests
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.connections.refusals import Count, Reason

@@ -10,8 +10,7 @@ import structlog
 
 from windlass.api.errors import Unauthorized
 from windlass.api.rights import authorize
-from windlass.domain.access.actions import RIGHTS, Action
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import RIGHTS, Action, Identity, Role
 from windlass.domain.values.errors import NotFound, WindlassError
 from windlass.engine.fleet.losses import explain_missing
 from windlass.ports.loop_time import DOING, give_way_if_long

@@ -6,7 +6,7 @@ from typing import Any, Final, get_args, get_origin
 
 import msgspec
 
-from windlass.domain.access.actions import RIGHTS, Right
+from windlass.domain.access.rights import RIGHTS, Right
 from windlass.server.http.binding import Parameter, Signature, signature_of
 from windlass.server.http.replies import JSON, NO_CONTENT, Complete, Reply, Stream
 from windlass.server.http.router import PLACEHOLDER

@@ -13,7 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple, TypeVar
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.replies import JSON
 
 EACH: Final = "each"  # call is recorded, although it is a GET

@@ -11,9 +11,7 @@ from typing import Final
 import structlog
 
 from windlass.api.rights import authorize
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import may
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, may
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.loop_time import pass_time
 from windlass.server.http.asgi import Scope

@@ -6,9 +6,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history.read_events import CHUNK
 from windlass.ports.store import Store

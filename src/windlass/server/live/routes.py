@@ -4,8 +4,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from windlass.domain.access.actions import Action
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity
 from windlass.server.http.call import Call
 from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
 from windlass.server.http.routes import Routes

@@ -5,7 +5,7 @@ from typing import Final
 
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import parse_moment
 from windlass.ports.fuzzing import FuzzingReader
 from windlass.server.metrics.catalogue import MAX_SOLVERS
 from windlass.server.metrics.series import gauge

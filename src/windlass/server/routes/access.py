@@ -1,14 +1,11 @@
 """Routes about tokens and enrolment codes."""
 
 from windlass.api.errors import Forbidden
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, Resource, may
-from windlass.domain.access.roles import Identity, Role, parse_role
+from windlass.domain.access.rights import FLEET, Action, Identity, Resource, Role, may, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import check_name
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes

@@ -5,8 +5,7 @@ from typing import Any, Final
 from windlass.api.children import Children
 from windlass.api.rights import authorize
 from windlass.api.steps.attempt import AttemptSteps
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import Resource
+from windlass.domain.access.rights import Action, Resource
 from windlass.domain.values.errors import NotFound
 from windlass.ports.gateway import Holder
 from windlass.server.http.binding import Body

@@ -1,7 +1,7 @@
 """The routes that change many jobs at once, and that say how many."""
 
 from windlass.api.lists.looked import previewed_for
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes

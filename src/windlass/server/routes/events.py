@@ -11,8 +11,7 @@ import msgspec
 
 from windlass.api.events import event_filter, moment_since
 from windlass.api.render import show_event
-from windlass.domain.access.actions import Action
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import Action, Identity
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.errors import NotFound
 from windlass.engine.history.read_events import (

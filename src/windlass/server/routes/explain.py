@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import sees
+from windlass.domain.access.rights import Action, sees
 from windlass.domain.explain.explanation import Explanation, Matrix, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.server.http.call import Call

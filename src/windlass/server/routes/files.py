@@ -10,9 +10,9 @@ from windlass.api.details.logs import show_log_matches, show_log_page
 from windlass.api.events import moment_since
 from windlass.api.parse import namespace_of
 from windlass.api.render import show_artifact
-from windlass.domain.access.actions import Action
-from windlass.domain.lifecycle.attempts import shown_attempt
+from windlass.domain.access.rights import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (

@@ -12,7 +12,7 @@ from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.rows.views import JobSort
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.http.binding import Body, Query

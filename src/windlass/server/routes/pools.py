@@ -4,13 +4,10 @@ from typing import Any, Final, Literal
 
 from windlass.api.fleet.work import held_jobs, ready_jobs
 from windlass.api.render_pools import show_costs, show_plan, show_pool
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import FLEET, may, sees
-from windlass.domain.access.roles import Identity
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.pools.pools import MAX_WORKERS
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import month_of
+from windlass.domain.values.quantities import month_of, parse_duration_ms
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes

@@ -1,6 +1,6 @@
 """Routes about queues, and the shares of namespaces."""
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.values.names import check_name
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.server.http.binding import Body

@@ -3,10 +3,9 @@
 from prometheus_client.metrics_core import Metric as Family
 
 from windlass.api.verification import check
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import sees
+from windlass.domain.access.rights import Action, sees
 from windlass.domain.rows.files import NameRow
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import TEXT, Reply

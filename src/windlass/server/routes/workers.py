@@ -4,9 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from windlass.api.errors import Forbidden, Unauthorized
 from windlass.api.rights import authorize
-from windlass.domain.access.actions import Action
-from windlass.domain.access.may import PENDING, Resource, may
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import PENDING, Action, Identity, Resource, Role, may
 from windlass.domain.access.tokens import check_own_token
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import Conflict, NotFound

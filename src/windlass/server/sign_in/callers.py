@@ -2,9 +2,16 @@
 
 from typing import Final, NamedTuple
 
-from windlass.domain.access.claims import TokenRefused, check_claims, machine, person
-from windlass.domain.access.roles import Identity
-from windlass.domain.access.sign_in import Machine, Oidc, SignIn
+from windlass.domain.access.rights import Identity
+from windlass.domain.access.sign_in import (
+    Machine,
+    Oidc,
+    SignIn,
+    TokenRefused,
+    check_claims,
+    machine,
+    person,
+)
 from windlass.engine.access import digest_of
 from windlass.ports.clock import Clock
 from windlass.server.sign_in.provider import Fetcher, Provider

@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.access.actions import RIGHTS, Action
-from windlass.domain.access.may import may
-from windlass.domain.access.roles import Identity, Role
+from windlass.domain.access.rights import RIGHTS, Action, Identity, Role, may
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.server.http.authentication import cookie_of, session_cookie, session_of
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.access.claims import TokenRefused
+from windlass.domain.access.sign_in import TokenRefused
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.sign_in.provider import Provider
 

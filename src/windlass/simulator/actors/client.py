@@ -14,7 +14,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.simulator.actors.durable import SIGNALS

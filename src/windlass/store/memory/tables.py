@@ -6,16 +6,16 @@ from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.events import Event
+from windlass.domain.rows.events import BaselineRow, Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.gaps import SHAPE_MARGIN, Gap, first_after
-from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Dependents,
     Due,
+    InboxRow,
+    JobAlias,
     JobRecord,
     KeyRow,
     Lease,
@@ -33,7 +33,7 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.series import SeriesKey, SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.memory.table import Journal, Order, SortedTable, Table
 
 SHAPE: Final = "shape"

@@ -11,8 +11,7 @@ import msgspec
 
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.rows.baseline import BaselineRow
-from windlass.domain.rows.events import Event
+from windlass.domain.rows.events import BaselineRow, Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress
 from windlass.domain.rows.records import (
     Attempt,
@@ -34,7 +33,7 @@ from windlass.domain.rows.records import (
     WorkflowRow,
 )
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Marked
 from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
+from windlass.domain.values.ids import shown_attempt
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest

@@ -9,8 +9,8 @@ import msgspec
 import structlog
 
 from windlass.domain.job.kinds import program_or_task
-from windlass.domain.lifecycle.attempts import shown_attempt
 from windlass.domain.lifecycle.traces import Trace, attempt_trace, parse_trace
+from windlass.domain.values.ids import shown_attempt
 from windlass.ports.clock import Clock
 from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.current import VARIABLE, with_trace

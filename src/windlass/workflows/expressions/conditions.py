@@ -19,7 +19,7 @@ from windlass.domain.job.conditions import (
     text_of,
 )
 from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain

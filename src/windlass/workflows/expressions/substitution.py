@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.domain.tasks.references import RESULT, TEXT
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
 from windlass.workflows.nodes import (
     MARK,

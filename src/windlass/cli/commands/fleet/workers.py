@@ -10,7 +10,7 @@ from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.suggest import did_you_mean
+from windlass.domain.values.names import did_you_mean
 from windlass.wire.access import CodeCreated, CodeRequest
 from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 

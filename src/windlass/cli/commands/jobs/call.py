@@ -10,8 +10,7 @@ from cyclopts import Parameter
 
 from windlass.cli.output.exit_codes import FAILED, USAGE
 from windlass.cli.output.text import RED, warn
-from windlass.domain.tasks.function import read_call
-from windlass.domain.tasks.python import PATH_LIMIT
+from windlass.domain.tasks.python import PATH_LIMIT, read_call
 from windlass.domain.values.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from windlass.client.reconnect import Reconnect
 from windlass.client.transport import Transport
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import parse_duration_ms
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, parse_duration_ms
 from windlass.ports.loop_time import pass_time
 from windlass.wire.access import AuditEntry, AuditList
 

@@ -6,8 +6,7 @@ from typing import Final, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from windlass.clock import RealClock
-from windlass.domain.values.quantities import counted
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import counted, format_moment
 
 PATIENCE_SECONDS: Final = 5.0
 DAY_MS: Final = 86_400_000

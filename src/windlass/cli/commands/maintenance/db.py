@@ -16,8 +16,7 @@ from windlass.client.settings import data_directory
 from windlass.domain.config import Config
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import readable_size
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment, readable_size
 
 Store = Annotated[
     str | None,

@@ -92,7 +92,7 @@ def list_submitters(*, store: Store = None, data: Data = None, json: Json = Fals
 
 def _submitters() -> ModuleType:
     """Returns the module that talks to the database, if its driver is installed."""
-    from windlass.domain.values.extras import needs
+    from windlass.domain.values.errors import needs
 
     with needs("postgres"):
         from windlass.store.postgres import submitters

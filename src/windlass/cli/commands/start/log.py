@@ -4,7 +4,7 @@ import os
 
 from windlass.cli.options.log import LogOptions
 from windlass.cli.output.logging import configure_logging
-from windlass.domain.rows.event_levels import Level
+from windlass.domain.rows.events import Level
 
 
 def use_log(options: LogOptions) -> Level:

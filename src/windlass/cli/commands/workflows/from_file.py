@@ -13,8 +13,8 @@ from windlass.cli.options.workflow_file import File, Params, locate_error, param
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
+from windlass.domain.job.forms import canonical_window
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.key_window import canonical_window
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name

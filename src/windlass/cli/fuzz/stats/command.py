@@ -21,7 +21,7 @@ from windlass.cli.fuzz.stats.sparklines import WIDEST, sparkline
 from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
-from windlass.domain.values.times import format_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.fuzzing.findings.markdown import count_of
 from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
 from windlass.fuzzing.reach.records import ReachRecords, TargetReach

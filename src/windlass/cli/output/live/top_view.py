@@ -13,8 +13,7 @@ from windlass.cli.output.job_table import NARROWED, rough_age, table_of
 from windlass.cli.output.tables import make_table
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
-from windlass.domain.values.quantities import counted, readable_duration
-from windlass.domain.values.times import parse_moment
+from windlass.domain.values.quantities import counted, parse_moment, readable_duration
 from windlass.wire.jobs import Job
 from windlass.wire.system import EventInfo
 from windlass.wire.workers import QueueInfo, WorkerInfo

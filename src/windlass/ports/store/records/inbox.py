@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.rows.records import InboxRow, JobAlias
 
 
 class InboxRead(Protocol):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.records import JobRecord
 
 

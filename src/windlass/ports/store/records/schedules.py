@@ -7,7 +7,7 @@ nobody who holds another row asks for one of them.
 from collections.abc import Sequence
 from typing import Protocol
 
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
 class TemplatesRead(Protocol):

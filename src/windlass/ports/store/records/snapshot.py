@@ -5,14 +5,15 @@ from typing import NamedTuple
 from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.inbox import InboxRow, JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
     Due,
+    InboxRow,
+    JobAlias,
     JobRecord,
     KeyRow,
     Lease,
@@ -30,7 +31,7 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 
 
 class Snapshot(NamedTuple):

@@ -1,7 +1,7 @@
 """Routes about the whole: figures over time, and what needs attention."""
 
 from windlass.api.lists.attention import Attention
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.overview import AttentionList, Overview

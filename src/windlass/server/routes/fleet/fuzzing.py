@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 from urllib.parse import quote
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.call import Call
 from windlass.server.http.replies import BINARY, Stream
 from windlass.server.http.routes import Routes

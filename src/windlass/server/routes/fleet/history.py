@@ -1,6 +1,6 @@
 """Routes about what workers and pools did over time."""
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.fleet.history import PoolHistory, WorkerHistory

@@ -1,6 +1,6 @@
 """Routes for forms: the tasks with what they take, and a job before it is submitted."""
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import COUNTED, Routes

@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.api.fleet.workers import FleetFilter
 from windlass.api.queries import PAGE_LIMIT
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.fleet.namespaces import NamespaceLoads

@@ -5,9 +5,9 @@ from typing import Annotated
 import msgspec
 
 from windlass.api.graphs.graphs import Page
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.graphs.timeline import Window
-from windlass.domain.lifecycle.aliases import parse_state
+from windlass.domain.lifecycle.states import parse_state
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes
 from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline

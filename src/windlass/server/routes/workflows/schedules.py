@@ -1,6 +1,6 @@
 """Routes about schedules."""
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.routes import Routes

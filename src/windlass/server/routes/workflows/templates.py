@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.engine.schedules.templates import VERSION_LIMIT
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

@@ -1,7 +1,7 @@
 """Routes about workflows; they are created by submitting jobs."""
 
 from windlass.api.parse import workflow_filter
-from windlass.domain.access.actions import Action
+from windlass.domain.access.rights import Action
 from windlass.domain.rows.views import JobFilter
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.rows.records import InboxRow, JobAlias
 from windlass.store.memory.tables import Tables
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.ports.store.records.retention import Ended
 from windlass.store.ended_jobs import judge_rows

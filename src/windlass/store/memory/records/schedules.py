@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from windlass.domain.schedules.schedules import (
+from windlass.domain.schedules import (
     ReactionKind,
     ReactionRow,
     ReactionState,

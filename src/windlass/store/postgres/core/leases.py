@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from windlass.domain.lifecycle.attempts import next_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
+from windlass.domain.values.ids import next_attempt
 from windlass.ports.store import Marked
 from windlass.store.postgres.columns import ascending, integers, spread
 from windlass.store.postgres.session import Rows, Session

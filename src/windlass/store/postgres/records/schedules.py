@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.postgres.session import Session
 
 _NEWEST = 2**62

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from windlass.domain.access.tokens import Code
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.domain.rows.baseline import BaselineRow
+from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.inbox import JobAlias
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
+    JobAlias,
     JobFacts,
     JobRecord,
     LimitRow,
@@ -24,7 +24,7 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Snapshot
 from windlass.store.postgres.core.leases import leases_of
 from windlass.store.postgres.core.places import due_of, tickets_of, waits_of

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import apsw
 import msgspec
 
-from windlass.domain.lifecycle.attempts import next_attempt
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
+from windlass.domain.values.ids import next_attempt
 from windlass.ports.store import Marked
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.core.places import SqlitePlaces

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import apsw
 import msgspec
 
-from windlass.domain.rows.inbox import InboxRow, JobAlias
+from windlass.domain.rows.records import InboxRow, JobAlias
 from windlass.store.sqlite.rows import Row, integers
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

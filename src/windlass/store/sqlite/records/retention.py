@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from windlass.domain.rows.baseline import BaselineKind, BaselineRow
+from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.ports.store.records.retention import Ended
 from windlass.store.ended_jobs import judge_rows

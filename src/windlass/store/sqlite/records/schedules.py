@@ -5,7 +5,7 @@ from typing import Any
 
 import apsw
 
-from windlass.domain.schedules.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.store.sqlite.rows import as_reaction, as_run, as_schedule, as_template
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES

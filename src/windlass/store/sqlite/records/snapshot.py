@@ -8,7 +8,7 @@ import apsw
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.rows.files import UploadRow
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.inbox import JobAlias
+from windlass.domain.rows.records import JobAlias
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot

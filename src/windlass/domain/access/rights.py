@@ -1,13 +1,70 @@
-"""Everything that a caller can ask for, and who may: the rights as one table.
+"""Roles, everything that a caller can ask for, and who may: `may(identity, action, resource)`.
 
-Each route declares its action. `may.py` decides by this table, `docs/reference/rights.md` prints
-it, and a test calls every route as everybody.
+The rights are one table. Each route declares its action and asks before it runs, and again about
+what it touches; streams ask while they last. `docs/reference/rights.md` prints the table, and a
+test calls every route as everybody.
 """
 
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from windlass.domain.access.roles import Role
+from windlass.domain.values.errors import InvalidInput
+
+
+class Role(StrEnum):
+    """A role includes the rights of the roles above it; `WORKER` is separate."""
+
+    VIEWER = "viewer"
+    SUBMITTER = "submitter"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+    WORKER = "worker"
+
+    __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
+
+
+PERSON: Final = "oidc:"  # begins the names of people that signed in
+MACHINE: Final = "jwt:"  # begins the names of machines with a token of their own issuer
+SIGNED_IN: Final = (PERSON, MACHINE)
+
+# A role includes those with lower numbers. Workers have rights of their own and no others.
+RANKS: Final = {
+    Role.WORKER: 0,
+    Role.VIEWER: 1,
+    Role.SUBMITTER: 2,
+    Role.OPERATOR: 3,
+    Role.ADMIN: 4,
+}
+
+
+class Identity(NamedTuple):
+    """The caller that a token identifies.
+
+    A worker's token is that of one `incarnation`; 0 is the secret with which it enrols.
+    """
+
+    token: int
+    name: str
+    role: Role
+    namespaces: tuple[str, ...] = ()  # empty: all
+    worker: int = 0
+    incarnation: int = 0
+    shut_out: str = ""  # the worker's status if it makes the token invalid, else empty
+
+    @property
+    def own_namespace(self) -> str:
+        """Returns the namespace of jobs that do not name one."""
+        if not self.namespaces or "default" in self.namespaces:
+            return "default"
+        return self.namespaces[0]
+
+
+def parse_role(text: str) -> Role:
+    """Returns the role with this name."""
+    try:
+        return Role(text)
+    except ValueError:
+        raise InvalidInput("role", f"one of {', '.join(Role)}", text) from None
 
 
 class Action(StrEnum):
@@ -160,3 +217,76 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.SUBMIT_CHILDREN: _worker("submit what jobs that it holds add to their workflow"),
     Action.RUN_STEPS: _worker("store steps, wait and send signals for jobs that it holds"),
 }
+
+
+PENDING: Final = "pending_approval"
+NO_TOKEN: Final = "this needs a valid token: Authorization: Bearer …"
+
+
+class Resource(NamedTuple):
+    """What an action is about. Without any field: whatever the caller has a right to.
+
+    `owner` is who submitted a job or workflow. `worker` and `incarnation` are the process that
+    holds an attempt. `is_fleet` means all namespaces.
+    """
+
+    namespace: str | None = None
+    owner: str | None = None
+    worker: int = 0
+    incarnation: int = 0
+    is_fleet: bool = False
+
+
+SOMETHING: Final = Resource()
+FLEET: Final = Resource(is_fleet=True)
+
+
+def may(who: Identity | None, action: Action, resource: Resource = SOMETHING) -> bool:
+    """Returns whether the caller may do this with the resource."""
+    return why_not(who, action, resource) is None
+
+
+def sees(who: Identity, namespace: str, action: Action = Action.READ_JOBS) -> bool:
+    """Returns whether the caller may do this in the namespace."""
+    return why_not(who, action, Resource(namespace)) is None
+
+
+def why_not(who: Identity | None, action: Action, resource: Resource = SOMETHING) -> str | None:
+    """Returns the reason of a refusal, or None if the caller may."""
+    right = RIGHTS[action]
+    if right.is_open:
+        return None
+    if who is None:
+        return NO_TOKEN
+    if right.unlimited is Role.WORKER:
+        return _refuse_worker(who, right.pending, resource)
+    if not _includes(who.role, right.unlimited):
+        return f"this needs the role {right.unlimited}, the token has {who.role}"
+    if who.namespaces:
+        if right.limited is None or resource.is_fleet:
+            return "this concerns all namespaces, and the token is limited to some"
+        if not _includes(who.role, right.limited):
+            return f"this needs the role {right.limited}, the token has {who.role}"
+        if resource.namespace is not None and resource.namespace not in who.namespaces:
+            return f"this token does not see namespace {resource.namespace}"
+    if right.others is not None and resource.owner not in (None, who.name):
+        return why_not(who, right.others, resource._replace(owner=None))
+    return None
+
+
+def _includes(role: Role, needed: Role | None) -> bool:
+    return needed is not None and RANKS[role] >= RANKS[needed]
+
+
+def _refuse_worker(who: Identity, pending: bool, resource: Resource) -> str | None:
+    if who.role is not Role.WORKER:
+        return f"this needs the role {Role.WORKER}, the token has {who.role}"
+    if who.shut_out and not (pending and who.shut_out == PENDING):
+        return f"the worker of this token is {who.shut_out}: it may do nothing"
+    if not who.incarnation:
+        return "this is the secret with which a worker enrols: use the token that it gets then"
+    if resource.worker and resource.worker != who.worker:
+        return "a worker may call this only for itself, and only about its own attempts"
+    if resource.incarnation > who.incarnation:
+        return f"this token is that of incarnation {who.incarnation} of its worker"
+    return None
