@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.store.sql import load_queries, parse_queries
+from windlass.store.sql.queries import load_queries, parse_queries
 
 
 def test_a_block_is_a_name_a_reason_and_a_statement() -> None:
@@ -36,4 +36,4 @@ def test_a_bad_file_is_refused_by_name(text: str, complaint: str) -> None:
 
 
 def test_the_queries_of_a_package_are_found() -> None:
-    assert load_queries("windlass.store.sqlite")["commit"] == "COMMIT"
+    assert load_queries("sqlite")["commit"] == "COMMIT"

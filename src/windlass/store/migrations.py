@@ -8,7 +8,7 @@ import re
 from importlib.resources import files
 from typing import Final, NamedTuple
 
-from windlass.store.sql import read_sql
+from windlass.store.sql.queries import read_sql
 
 FIRST_VERSION: Final = 1
 _FILE: Final = re.compile(r"^(\d{4})_([a-z0-9_]+)\.sql$")

@@ -113,7 +113,7 @@ STATES = (
 def test_pages_hold_what_matches_however_few_rows_are_read_at_once(
     store: Driver, monkeypatch: Any, states: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(job_lists, "MIN_COUNT", 1)
+    monkeypatch.setattr(job_lists, "MIN_EXAMINED", 1)
     monkeypatch.setattr(job_lists, "WIDEST", 3)
     monkeypatch.setattr(job_lists, "SCAN", 4)
     monkeypatch.setattr(job_lists, "SEARCHED", 3)

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import pytest
 
-import windlass.store.postgres
+import windlass.store
 from tests.store.conformance.rows import completion, grant, new_job
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
@@ -110,6 +110,7 @@ def test_methods_of_a_read_lock_nothing() -> None:
 
 
 def test_every_statement_is_used() -> None:
-    folder = Path(windlass.store.postgres.__file__).parent
-    code = "\n".join(path.read_text() for path in folder.rglob("*.py"))
+    folder = Path(windlass.store.__file__).parent
+    paths = [path for name in ("postgres", "sql") for path in (folder / name).rglob("*.py")]
+    code = "\n".join(path.read_text() for path in paths)
     assert [name for name in QUERIES if f'"{name}"' not in code] == []

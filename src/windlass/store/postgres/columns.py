@@ -9,10 +9,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-_encode = msgspec.json.Encoder().encode
+from windlass.store.sql.session import INTEGER
 
-INTEGER = "i"
-OTHER = "o"  # text or bytes
+_encode = msgspec.json.Encoder().encode
 
 
 def integers(column: Sequence[int | None]) -> str:

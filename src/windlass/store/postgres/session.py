@@ -1,21 +1,24 @@
 """One connection in one transaction: run named statements and remember what COMMIT needs."""
 
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
 
 import asyncpg
 
 from windlass.domain.rows.gaps import Mark
+from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.connections import Link
-from windlass.store.sql import load_queries
+from windlass.store.sql.queries import load_queries
+from windlass.store.sql.session import INTEGER, maker
 
-QUERIES = load_queries("windlass.store.postgres", "core", "fleet", "records")
+QUERIES = load_queries("postgres")
 
+R = TypeVar("R", bound=tuple[Any, ...])
 Rows = list[asyncpg.Record]
 
 
 class Session:
-    """What the roles of one transaction share."""
+    """What the roles of one transaction share: `Session` of `store/sql`."""
 
     __slots__ = ("event", "link", "statements", "vouches")
 
@@ -34,9 +37,55 @@ class Session:
         self.statements += 1
         return self.link.connection.fetchval(QUERIES[name], *args)
 
-    def execute(self, name: str, *args: object) -> Coroutine[Any, Any, str]:
+    async def rows(self, kind: type[R], name: str, *args: object) -> list[R]:
+        return list(map(maker(kind), await self.fetch(name, *args)))
+
+    async def row(self, kind: type[R], name: str, *args: object) -> R | None:
+        rows = await self.fetch(name, *args)
+        return maker(kind)(rows[0]) if rows else None
+
+    async def execute(self, name: str, *args: object) -> int:
         self.statements += 1
-        return self.link.connection.execute(QUERIES[name], *args)
+        status = await self.link.connection.execute(QUERIES[name], *args)
+        count = status.rpartition(" ")[2]  # "DELETE 3", but also "BEGIN"
+        return int(count) if count.isdecimal() else 0
+
+    async def insert(self, name: str, values: Sequence[object]) -> int:
+        return await self.fetch_value(name, *values) or 0
+
+    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> None:
+        if rows:
+            columns = zip(kinds, zip(*rows, strict=True), strict=True)
+            args = [integers(its) if kind == INTEGER else its for kind, its in columns]
+            await self.execute(name, *args)
+
+    async def number_many(
+        self, sequence: str, name: str, kinds: str, rows: Sequence[Sequence[object]]
+    ) -> None:
+        """The statement, or the table, draws the numbers."""
+        del sequence
+        await self.many(name, kinds, rows)
+
+    async def lock(self, name: str, *args: object) -> None:
+        await self.execute(name, *args)
+
+    def ids(self, values: Iterable[int]) -> str:
+        return ascending(values)
+
+    def integers(self, values: Iterable[int]) -> str:
+        return integers(list(values))
+
+    def texts(self, values: Iterable[str]) -> list[str]:
+        return list(values)
+
+    def pack(self, values: Iterable[int] | Iterable[str]) -> list[Any]:
+        return list(values)
+
+    def unpack_integers(self, value: list[int]) -> tuple[int, ...]:
+        return tuple(value)
+
+    def unpack_texts(self, value: list[str]) -> tuple[str, ...]:
+        return tuple(value)
 
     def commit(self, mark: int, at: int) -> Coroutine[Any, Any, str]:
         """Notes with the commit, if there is something to commit, that it took place."""

@@ -28,25 +28,20 @@ from windlass.store.postgres.failures import (
     raise_as_unavailable,
     wary,
 )
-from windlass.store.postgres.fleet.access import PostgresAccess
-from windlass.store.postgres.fleet.catalog import PostgresCatalog
-from windlass.store.postgres.fleet.placement import PostgresPlacement
-from windlass.store.postgres.fleet.pools import PostgresPools
-from windlass.store.postgres.fleet.workers import PostgresWorkers
 from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.records.audit import PostgresAudit
 from windlass.store.postgres.records.files import PostgresFiles
-from windlass.store.postgres.records.inbox import PostgresInbox
 from windlass.store.postgres.records.retention import PostgresRetention
-from windlass.store.postgres.records.schedules import (
-    PostgresReactions,
-    PostgresSchedules,
-    PostgresTemplates,
-)
-from windlass.store.postgres.records.series import PostgresSeries
-from windlass.store.postgres.records.statistics import PostgresDeadlines, PostgresStatistics
 from windlass.store.postgres.records.views import PostgresViews
+from windlass.store.postgres.roles import PostgresCatalog, PostgresPlacement
 from windlass.store.postgres.session import QUERIES, Rows, Session
+from windlass.store.sql.access import Access
+from windlass.store.sql.audit import Audit
+from windlass.store.sql.inbox import Inbox
+from windlass.store.sql.pools import Pools
+from windlass.store.sql.schedules import Reactions, Schedules, Templates
+from windlass.store.sql.series import Series
+from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.workers import Workers
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -63,27 +58,27 @@ class PostgresTx(NamedTuple):
     jobs: PostgresJobs
     places: PostgresPlaces
     leases: PostgresLeases
-    workers: PostgresWorkers
+    workers: Workers
     workflows: PostgresWorkflows
     limits: PostgresLimits
     catalog: PostgresCatalog
     log: PostgresLog
     flow: PostgresFlow
-    access: PostgresAccess
-    audit: PostgresAudit
+    access: Access
+    audit: Audit
     files: PostgresFiles
     views: PostgresViews
     retention: PostgresRetention
-    templates: PostgresTemplates
-    schedules: PostgresSchedules
-    reactions: PostgresReactions
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
     placement: PostgresPlacement
-    statistics: PostgresStatistics
-    series: PostgresSeries
-    deadlines: PostgresDeadlines
+    statistics: Statistics
+    series: Series
+    deadlines: Deadlines
     steps: PostgresSteps
-    pools: PostgresPools
-    inbox: PostgresInbox
+    pools: Pools
+    inbox: Inbox
 
 
 class Transactions:
@@ -305,25 +300,25 @@ class Transactions:
             PostgresJobs(session),
             PostgresPlaces(session),
             PostgresLeases(session),
-            PostgresWorkers(session),
+            Workers(session),
             PostgresWorkflows(session),
             PostgresLimits(session),
             PostgresCatalog(session),
             PostgresLog(session, self._server),
             PostgresFlow(session),
-            PostgresAccess(session),
-            PostgresAudit(session),
+            Access(session),
+            Audit(session),
             PostgresFiles(session),
             PostgresViews(session),
             PostgresRetention(session),
-            PostgresTemplates(session),
-            PostgresSchedules(session),
-            PostgresReactions(session),
+            Templates(session),
+            Schedules(session),
+            Reactions(session),
             PostgresPlacement(session),
-            PostgresStatistics(session),
-            PostgresSeries(session),
-            PostgresDeadlines(session),
+            Statistics(session),
+            Series(session),
+            Deadlines(session),
             PostgresSteps(session),
-            PostgresPools(session),
-            PostgresInbox(session),
+            Pools(session),
+            Inbox(session),
         )

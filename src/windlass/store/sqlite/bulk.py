@@ -4,12 +4,15 @@ A statement for 25 rows takes about two thirds of the time of 25 statements for 
 leaves the other statements in apsw's cache, where each execution moves the ring on.
 """
 
+import re
 from collections.abc import Sequence
 from itertools import chain
 
 import apsw
 
 WIDTHS = (25, 5, 1)
+
+_ONE_ROW = re.compile(r"^INSERT .* VALUES \(\?(?:, \?)*\)$")
 
 
 class BulkInsert:
@@ -23,7 +26,12 @@ class BulkInsert:
             (width, head + separator + ", ".join([row] * width)) for width in WIDTHS
         )
 
-    def run(self, connection: apsw.Connection, rows: Sequence[tuple[object, ...]]) -> None:
+    @staticmethod
+    def fits(statement: str) -> bool:
+        """Returns whether this is such a statement."""
+        return _ONE_ROW.search(statement) is not None
+
+    def run(self, connection: apsw.Connection, rows: Sequence[Sequence[object]]) -> None:
         """Inserts `rows`, in order."""
         execute, flat = connection.execute, chain.from_iterable
         start, end = 0, len(rows)

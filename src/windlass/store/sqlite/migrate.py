@@ -6,7 +6,7 @@ from typing import Final
 import apsw
 
 from windlass.store.migrations import Step, latest, load_steps
-from windlass.store.sql import read_sql
+from windlass.store.sql.queries import read_sql
 from windlass.store.sqlite.faults import refusal
 from windlass.store.sqlite.statements import QUERIES
 

@@ -35,7 +35,6 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.store import Head, Marked
-from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 
 R = TypeVar("R", bound=tuple[object, ...])
 Row = tuple[Any, ...]
@@ -59,14 +58,11 @@ as_dynamic = maker(Dynamic)
 as_event = maker(Event)
 as_facts = maker(JobFacts)
 as_head = maker(Head)
-as_held_indices = maker(HeldIndices)
 as_lease = maker(Lease)
 as_limit = maker(LimitRow)
-as_load = maker(Load)
 as_log = maker(LogRow)
 as_marked = maker(Marked)
 as_name = maker(NameRow)
-as_preemptible = maker(Preemptible)
 as_pool = maker(PoolRow)
 as_pool_worker = maker(PoolWorkerRow)
 as_progress = maker(Progress)
@@ -116,10 +112,6 @@ def as_token(row: Row) -> Token:
     before, namespaces, after = row[:4], row[4], row[5:]
     decoded = msgspec.json.decode(namespaces, type=tuple[str, ...])
     return Token._make((*before, decoded, *after))
-
-
-def token_row(token: Token) -> Row:
-    return token._replace(namespaces=msgspec.json.encode(token.namespaces).decode())  # type: ignore[arg-type]
 
 
 def as_about(row: Row) -> WorkflowAbout:

@@ -22,6 +22,10 @@ class Sequences:
         self._given[name] = last + count
         return range(last + 1, last + count + 1)
 
+    def give_back(self, name: str) -> None:
+        """Takes back the number that was given last."""
+        self._given[name] -= 1
+
     def jump(self, newest: int, now_ms: int) -> int:
         """Lets all sequences go on after the number it returns, which is above `newest`."""
         names = {OTHERS, *self._saved, *self._given} - {SHAPE}

@@ -42,6 +42,7 @@ from windlass.store.sqlite.migrate import migrate
 from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
 
@@ -81,8 +82,9 @@ class SqliteStore:
         self._server = server
         # A transaction of many rows runs in a thread; the others wait for it, as they would anyway.
         self._turn = asyncio.Lock()
-        self._write_tx = roles_over(writer, self._sequences, server)
-        self._read_tx = roles_over(self.reader, Sequences(), server)
+        self._read_session = SqliteSession(self.reader, Sequences())
+        self._write_tx = roles_over(SqliteSession(writer, self._sequences), server)
+        self._read_tx = roles_over(self._read_session, server)
         self._now = 0
         self._version = -1
         self._catch_up()
@@ -225,21 +227,22 @@ class SqliteStore:
         return self._on_reader(lambda: drive(work(tx)))
 
     async def snapshot(self) -> Snapshot:
-        return self._on_reader(lambda: take_snapshot(self.reader))
+        return self._on_reader(lambda: take_snapshot(self._read_session))
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
         if await self.read(lambda tx: tx.log.newest()) <= SMALL:
-            return self._on_reader(lambda: drive(work(tx, take_snapshot(self.reader))))
+            return self._on_reader(lambda: drive(work(tx, take_snapshot(self._read_session))))
         return await _finished(partial(self._read_alone, work, tx.now))
 
     def _read_alone(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]], now: int) -> T:
         """Runs `work` over a connection of its own, in a thread."""
         reader = open_reader(self.path)
         try:
-            tx = roles_over(reader, Sequences(), self._server)._replace(now=now)
+            session = SqliteSession(reader, Sequences())
+            tx = roles_over(session, self._server)._replace(now=now)
             reader.execute(_BEGIN_READ)
-            return drive(work(tx, take_snapshot(reader)))
+            return drive(work(tx, take_snapshot(session)))
         except apsw.Error as error:
             self._fail(error)
         finally:

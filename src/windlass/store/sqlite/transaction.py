@@ -2,8 +2,14 @@
 
 from typing import NamedTuple
 
-import apsw
-
+from windlass.store.sql.access import Access
+from windlass.store.sql.audit import Audit
+from windlass.store.sql.inbox import Inbox
+from windlass.store.sql.pools import Pools
+from windlass.store.sql.schedules import Reactions, Schedules, Templates
+from windlass.store.sql.series import Series
+from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.workers import Workers
 from windlass.store.sqlite.core.flow import SqliteFlow
 from windlass.store.sqlite.core.jobs import SqliteJobs
 from windlass.store.sqlite.core.leases import SqliteLeases
@@ -12,24 +18,11 @@ from windlass.store.sqlite.core.log import SqliteLog
 from windlass.store.sqlite.core.places import SqlitePlaces
 from windlass.store.sqlite.core.steps import SqliteSteps
 from windlass.store.sqlite.core.workflows import SqliteWorkflows
-from windlass.store.sqlite.fleet.access import SqliteAccess
-from windlass.store.sqlite.fleet.catalog import SqliteCatalog
-from windlass.store.sqlite.fleet.placement import SqlitePlacement
-from windlass.store.sqlite.fleet.pools import SqlitePools
-from windlass.store.sqlite.fleet.workers import SqliteWorkers
-from windlass.store.sqlite.records.audit import SqliteAudit
 from windlass.store.sqlite.records.files import SqliteFiles
-from windlass.store.sqlite.records.inbox import SqliteInbox
 from windlass.store.sqlite.records.retention import SqliteRetention
-from windlass.store.sqlite.records.schedules import (
-    SqliteReactions,
-    SqliteSchedules,
-    SqliteTemplates,
-)
-from windlass.store.sqlite.records.series import SqliteSeries
-from windlass.store.sqlite.records.statistics import SqliteDeadlines, SqliteStatistics
 from windlass.store.sqlite.records.views import SqliteViews
-from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.roles import SqliteCatalog, SqlitePlacement
+from windlass.store.sqlite.session import SqliteSession
 
 
 class SqliteTx(NamedTuple):
@@ -39,31 +32,32 @@ class SqliteTx(NamedTuple):
     jobs: SqliteJobs
     places: SqlitePlaces
     leases: SqliteLeases
-    workers: SqliteWorkers
+    workers: Workers
     workflows: SqliteWorkflows
     limits: SqliteLimits
     catalog: SqliteCatalog
     log: SqliteLog
     flow: SqliteFlow
-    access: SqliteAccess
-    audit: SqliteAudit
+    access: Access
+    audit: Audit
     files: SqliteFiles
     views: SqliteViews
     retention: SqliteRetention
-    templates: SqliteTemplates
-    schedules: SqliteSchedules
-    reactions: SqliteReactions
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
     placement: SqlitePlacement
-    statistics: SqliteStatistics
-    series: SqliteSeries
-    deadlines: SqliteDeadlines
+    statistics: Statistics
+    series: Series
+    deadlines: Deadlines
     steps: SqliteSteps
-    pools: SqlitePools
-    inbox: SqliteInbox
+    pools: Pools
+    inbox: Inbox
 
 
-def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -> SqliteTx:
+def roles_over(session: SqliteSession, server: str) -> SqliteTx:
     """Returns all roles over one connection."""
+    connection, sequences = session.connection, session.sequences
     files = SqliteFiles(connection)
     places = SqlitePlaces(connection)
     return SqliteTx(
@@ -71,25 +65,25 @@ def roles_over(connection: apsw.Connection, sequences: Sequences, server: str) -
         jobs=SqliteJobs(connection, sequences),
         places=places,
         leases=SqliteLeases(connection, sequences, places),
-        workers=SqliteWorkers(connection, sequences),
+        workers=Workers(session),
         workflows=SqliteWorkflows(connection, sequences),
         limits=SqliteLimits(connection, sequences),
-        catalog=SqliteCatalog(connection, sequences),
+        catalog=SqliteCatalog(session),
         log=SqliteLog(connection, server),
         flow=SqliteFlow(connection, places),
-        access=SqliteAccess(connection, sequences),
-        audit=SqliteAudit(connection, sequences),
+        access=Access(session),
+        audit=Audit(session),
         files=files,
         views=SqliteViews(connection, files),
         retention=SqliteRetention(connection),
-        templates=SqliteTemplates(connection),
-        schedules=SqliteSchedules(connection, sequences),
-        reactions=SqliteReactions(connection, sequences),
-        placement=SqlitePlacement(connection),
-        statistics=SqliteStatistics(connection),
-        series=SqliteSeries(connection),
-        deadlines=SqliteDeadlines(connection),
+        templates=Templates(session),
+        schedules=Schedules(session),
+        reactions=Reactions(session),
+        placement=SqlitePlacement(session),
+        statistics=Statistics(session),
+        series=Series(session),
+        deadlines=Deadlines(session),
         steps=SqliteSteps(connection, sequences),
-        pools=SqlitePools(connection, sequences),
-        inbox=SqliteInbox(connection, sequences),
+        pools=Pools(session),
+        inbox=Inbox(session),
     )

@@ -83,5 +83,4 @@ class PostgresSteps:
         await self._session.execute("close_signal", signal)
 
     async def drop_signals(self, before: int, count: int) -> int:
-        status = await self._session.execute("drop_signals", before, count)
-        return int(status.rpartition(" ")[2])
+        return await self._session.execute("drop_signals", before, count)

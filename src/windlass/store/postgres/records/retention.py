@@ -56,8 +56,7 @@ class PostgresRetention:
             await self._session.execute("drop_baseline", kind, ascending(ids))
 
     async def trim_events(self, up_to: int) -> int:
-        status = await self._session.execute("trim_events", up_to)
-        return int(status.rpartition(" ")[2])
+        return await self._session.execute("trim_events", up_to)
 
     async def forget_commits(self) -> None:
         await self._session.execute("forget_commits")

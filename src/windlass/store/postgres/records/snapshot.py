@@ -19,6 +19,7 @@ from windlass.domain.rows.records import (
     RateRow,
     Reservation,
     ShapeRow,
+    Worker,
     WorkflowAbout,
 )
 from windlass.domain.rows.series import SeriesRow
@@ -29,11 +30,10 @@ from windlass.ports.store import Snapshot
 from windlass.store.postgres.core.leases import leases_of
 from windlass.store.postgres.core.places import due_of, tickets_of, waits_of
 from windlass.store.postgres.core.workflows import workflows_of
-from windlass.store.postgres.fleet.access import tokens_of
-from windlass.store.postgres.fleet.workers import workers_of
-from windlass.store.postgres.records.inbox import inbox_of
 from windlass.store.postgres.session import Rows, Session
 from windlass.store.spans import as_key
+from windlass.store.sql.access import tokens_of
+from windlass.store.sql.inbox import inbox_of
 
 FACTS = len(JobFacts._fields)
 
@@ -56,7 +56,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         leases=tuple(leases_of(await fetch("all_leases"))),
         attempts=tuple(map(Attempt._make, await fetch("all_attempts"))),
         dependents=_dependents(await fetch("all_dependents")),
-        workers=tuple(workers_of(await fetch("all_workers"))),
+        workers=tuple(map(Worker._make, await fetch("all_workers"))),
         limits=tuple(map(LimitRow._make, await fetch("all_limits"))),
         keys=tuple(map(as_key, await fetch("all_keys"))),
         workflows=tuple(workflows_of(await fetch("all_workflows"))),
@@ -65,7 +65,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         queues=tuple(map(QueueRow._make, await fetch("queues"))),
         meta=tuple(_pairs(await fetch("meta"))),
         counters=tuple(pair for pair in _pairs(await fetch("counters")) if pair[1]),
-        tokens=tuple(tokens_of(await fetch("all_tokens"))),
+        tokens=tuple(tokens_of(session, await fetch("all_tokens"))),
         codes=tuple(map(Code._make, await fetch("all_codes"))),
         logs=tuple(map(LogRow._make, await fetch("all_logs"))),
         artifacts=tuple(map(ArtifactRow._make, await fetch("all_artifacts"))),
@@ -94,7 +94,7 @@ async def take_snapshot(session: Session) -> Snapshot:
         pools=tuple(map(PoolRow._make, await fetch("all_pools_by_id"))),
         pool_workers=tuple(map(PoolWorkerRow._make, await fetch("all_pool_workers"))),
         pool_costs=tuple(map(CostRow._make, await fetch("all_pool_costs"))),
-        inbox=tuple(inbox_of(await fetch("all_inbox"))),
+        inbox=tuple(inbox_of(session, await fetch("all_inbox"))),
         job_aliases=tuple(map(JobAlias._make, await fetch("all_job_aliases"))),
         gaps=tuple(map(Gap._make, await fetch("gaps"))),
     )

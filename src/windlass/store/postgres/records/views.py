@@ -31,7 +31,6 @@ from windlass.store.job_views import Views
 from windlass.store.postgres.columns import ascending
 from windlass.store.postgres.core.leases import leases_of
 from windlass.store.postgres.core.log import events_of
-from windlass.store.postgres.fleet.workers import workers_of
 from windlass.store.postgres.records.files import PostgresFiles
 from windlass.store.postgres.session import Rows, Session
 
@@ -201,7 +200,7 @@ class PostgresViews(Views):
         return (await self._files.artifacts([job])).get(job, ())
 
     async def _workers(self) -> Iterable[Worker]:
-        return workers_of(await self._session.fetch("all_workers"))
+        return await self._session.rows(Worker, "all_workers")
 
     async def _lease_counts(self) -> Mapping[int, int]:
         return {row[0]: row[1] for row in await self._session.fetch("lease_counts")}

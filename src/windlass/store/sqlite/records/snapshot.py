@@ -13,7 +13,7 @@ from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
-from windlass.store.sqlite.records.inbox import as_inbox
+from windlass.store.sql.inbox import inbox_of
 from windlass.store.sqlite.rows import (
     Row,
     as_about,
@@ -50,13 +50,16 @@ from windlass.store.sqlite.rows import (
     as_workflow,
     unpack,
 )
+from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
 
 R = TypeVar("R")
 
 
-def take_snapshot(connection: apsw.Connection) -> Snapshot:
+def take_snapshot(session: SqliteSession) -> Snapshot:
     """Reads every table; the caller holds a transaction, so that they belong together."""
+
+    connection = session.connection
 
     def whole(query: str, make: Callable[[Row], R]) -> tuple[R, ...]:
         return tuple(map(make, connection.execute(QUERIES[query])))
@@ -110,7 +113,7 @@ def take_snapshot(connection: apsw.Connection) -> Snapshot:
         pools=whole("all_pools", as_pool),
         pool_workers=whole("all_pool_workers", as_pool_worker),
         pool_costs=whole("all_pool_costs", as_cost),
-        inbox=whole("all_inbox", as_inbox),
+        inbox=tuple(inbox_of(session, connection.execute(QUERIES["all_inbox"]).fetchall())),
         job_aliases=whole("all_job_aliases", JobAlias._make),
         gaps=whole("gaps", Gap._make),
     )

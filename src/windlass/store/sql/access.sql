@@ -1,0 +1,73 @@
+-- Tokens and enrolment codes.
+
+-- name: insert_token
+-- The columns of Token.
+INSERT INTO tokens (
+    id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at, incarnation,
+    last_used_at, kind, parent
+) VALUES (nextval('token_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id;
+
+-- name: token_by_digest
+-- By the unique digest, once for each request.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind, parent
+FROM tokens WHERE digest = $1;
+
+-- name: token_by_id
+-- The token behind a session.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind, parent
+FROM tokens WHERE id = $1;
+
+-- name: all_tokens
+-- All of them; there are few.
+SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revoked_at,
+       incarnation, last_used_at, kind, parent
+FROM tokens ORDER BY id;
+
+-- name: revoke_token
+-- Of two at once the second waits, and then finds it done.
+UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id;
+
+-- name: expire_token
+-- Only ever earlier; a token that is not valid any more stays as it is.
+UPDATE tokens SET expires_at = $2
+WHERE id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) RETURNING id;
+
+-- name: trim_sessions
+-- The oldest first; sessions always expire.
+DELETE FROM tokens WHERE id IN (
+    SELECT id FROM tokens WHERE kind = 'session' AND expires_at < $1
+    ORDER BY expires_at, id LIMIT $2
+);
+
+-- name: insert_code
+-- The columns of Code.
+INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker, token)
+VALUES ($1, $2, $3, $4, $5, $6, $7);
+
+-- name: use_code
+-- Of two at once the second waits, and then finds it used.
+UPDATE codes SET used_at = $2
+WHERE digest = $1 AND used_at = 0 AND expires_at > $2 AND token = 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
+
+-- name: use_link
+-- The same for a code that opens a session.
+UPDATE codes SET used_at = $2
+WHERE digest = $1 AND used_at = 0 AND expires_at > $2 AND token > 0
+RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
+
+-- name: remove_tokens_of_worker
+-- The partial index leaves out the tokens of people.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0;
+
+-- name: end_sessions
+-- The secret with which the worker enrols stays.
+DELETE FROM tokens WHERE worker = $1 AND worker > 0 AND incarnation > 0;
+
+-- name: trim_codes
+-- The oldest first.
+DELETE FROM codes WHERE digest IN (
+    SELECT digest FROM codes WHERE expires_at < $1 ORDER BY expires_at, digest LIMIT $2
+);

@@ -1,0 +1,8 @@
+-- The audit log: what SQLite says otherwise.
+
+-- name: insert_audit
+-- The columns of AuditRow.
+INSERT INTO audit (
+    id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request,
+    about
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);

@@ -1,0 +1,12 @@
+-- Shapes, queues and settings: what SQLite says otherwise.
+
+-- name: insert_shapes
+-- Many jobs, few shapes.
+INSERT INTO shapes (id, digest, body) VALUES (?, ?, ?);
+
+-- name: newest_ids
+-- Each by its primary key.
+SELECT
+    (SELECT ifnull(max(id), 0) FROM jobs),
+    (SELECT ifnull(max(id), 0) FROM workflows),
+    (SELECT ifnull(max(seq), 0) FROM events);

@@ -1,0 +1,76 @@
+-- Loads, rates, reservations and shares: what PostgreSQL says otherwise.
+
+-- name: loads
+-- By the index on the worker; the caller has locked the workers, so that nothing is added.
+SELECT l.worker, j.shape, count(*) FROM leases l
+CROSS JOIN LATERAL (SELECT shape FROM jobs WHERE jobs.id = l.job OFFSET 0) AS j
+WHERE l.worker = ANY ($1::text::bigint[]) GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape;
+
+-- name: held_indices
+-- By the index on the worker; the caller has locked the workers, so that nothing is added.
+SELECT worker, job, indices FROM leases
+WHERE worker = ANY ($1::text::bigint[]) AND indices IS NOT NULL ORDER BY worker, job;
+
+-- name: hold_indices
+-- The caller has made these rows.
+UPDATE leases l SET indices = u.indices
+FROM unnest($1::text::bigint[], $2::text[]) AS u (job, indices) WHERE l.job = u.job;
+
+-- name: preemptible
+-- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+SELECT l.job, l.worker, j.shape, j.rank, (l.reason IS NOT NULL)::integer
+FROM leases l JOIN jobs j ON j.id = l.job
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} <> 0 ORDER BY l.lease DESC;
+
+-- name: unbound_leases
+-- A walk over all leases, when a limit is set and then every few seconds. The locks come in order.
+SELECT l.job FROM leases l
+WHERE l.queue_limit IS NULL
+  AND (SELECT j.shape FROM jobs j WHERE j.id = l.job) = ANY ($1::text::integer[])
+ORDER BY l.job FOR NO KEY UPDATE OF l;
+
+-- name: bind_leases
+-- The caller has made or locked these rows.
+UPDATE leases l SET queue_limit = $2
+FROM unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job;
+
+-- name: add_rates
+-- The first job under a key; in the order of keys, so that two claims do not block each other.
+INSERT INTO rates (namespace, key, keep, starts)
+SELECT u.namespace, u.key, 0, '[]' FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
+ORDER BY u.namespace COLLATE "C", u.key COLLATE "C"
+ON CONFLICT (namespace, key) DO NOTHING;
+
+-- name: lock_rates
+-- After limits, in the order of keys.
+SELECT r.namespace, r.key, r.keep, r.starts
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key
+ORDER BY r.namespace, r.key FOR NO KEY UPDATE OF r;
+
+-- name: lock_free_rates
+-- For a claim that holds rates behind these already: waiting here could end in a deadlock.
+SELECT r.namespace, r.key, r.keep, r.starts
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key
+ORDER BY r.namespace, r.key FOR NO KEY UPDATE OF r SKIP LOCKED;
+
+-- name: known_rates
+-- Nearly always all of them.
+SELECT r.namespace, r.key
+FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
+    ON r.namespace = u.namespace AND r.key = u.key;
+
+-- name: put_rates
+-- `lock_rates` holds these rows.
+UPDATE rates r SET keep = u.keep, starts = u.starts
+FROM unnest($1::text[], $2::text[], $3::text::integer[], $4::text[])
+     AS u (namespace, key, keep, starts)
+WHERE r.namespace = u.namespace AND r.key = u.key;
+
+-- name: release
+-- The locks come in order.
+DELETE FROM reservations r USING (
+    SELECT worker FROM reservations WHERE worker = ANY ($1::text::bigint[])
+    ORDER BY worker FOR UPDATE
+) AS k WHERE r.worker = k.worker;

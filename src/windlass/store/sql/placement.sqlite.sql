@@ -1,0 +1,50 @@
+-- Loads, rates, reservations and shares: what SQLite says otherwise.
+
+-- name: loads
+-- By the index on the worker; a worker holds few.
+SELECT l.worker, j.shape, count(*)
+FROM carray(?) AS wanted
+CROSS JOIN leases AS l ON l.worker = wanted.value
+CROSS JOIN jobs AS j ON j.id = l.job
+GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape;
+
+-- name: held_indices
+-- By the index on the worker; a worker holds few.
+SELECT l.worker, l.job, l.indices
+FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
+WHERE l.indices IS NOT NULL ORDER BY l.worker, l.job;
+
+-- name: hold_indices
+-- By primary key, right after the lease was made.
+UPDATE leases SET indices = ?2 WHERE job = ?1;
+
+-- name: preemptible
+-- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+SELECT l.job, l.worker, j.shape, j.rank, l.reason IS NOT NULL
+FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.state = {state.running} AND j.flags & {flag.preemptible} ORDER BY l.lease DESC;
+
+-- name: unbound_leases
+-- A walk over all leases, when a limit is set and then every few seconds.
+SELECT l.job FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
+WHERE l.queue_limit IS NULL AND j.shape IN carray(?) ORDER BY l.job;
+
+-- name: bind_leases
+-- By primary key.
+UPDATE leases SET queue_limit = ?2 WHERE job IN carray(?1);
+
+-- name: add_rate
+-- The first job under this key.
+INSERT OR IGNORE INTO rates (namespace, key, keep, starts) VALUES (?, ?, 0, '[]');
+
+-- name: rate
+-- By primary key.
+SELECT namespace, key, keep, starts FROM rates WHERE namespace = ? AND key = ?;
+
+-- name: put_rates
+-- With the starts of this claim.
+UPDATE rates SET keep = ?3, starts = ?4 WHERE namespace = ?1 AND key = ?2;
+
+-- name: release
+-- By primary key.
+DELETE FROM reservations WHERE worker IN carray(?);

@@ -1,0 +1,29 @@
+-- Templates, schedules and reactions: what PostgreSQL says otherwise.
+
+-- name: all_newest_templates
+-- A list for people.
+SELECT DISTINCT ON (namespace, name)
+       namespace, name, version, body, digest, created_at, created_by, removed_at
+FROM templates WHERE removed_at IS NULL AND ($1::text IS NULL OR namespace = $1)
+ORDER BY namespace, name, version DESC;
+
+-- name: trim_runs
+-- The oldest of those that have ended, by their index.
+DELETE FROM schedule_runs WHERE id = ANY (ARRAY(
+    SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < $1
+    ORDER BY changed_at, id LIMIT $2
+));
+
+-- name: ended_reactions
+-- By the index of those that are done.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+    outcome, result, message
+FROM reactions
+WHERE state > {reaction.pending} AND finished_at >= $1 ORDER BY finished_at DESC, id DESC LIMIT $2;
+
+-- name: trim_reactions
+-- The oldest of those that were done or given up, by their index.
+DELETE FROM reactions WHERE id = ANY (ARRAY(
+    SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < $1
+    ORDER BY finished_at, id LIMIT $2
+));

@@ -1,0 +1,28 @@
+-- Templates, schedules and reactions: what SQLite says otherwise.
+
+-- name: all_newest_templates
+-- A list for people: SQLite takes the other columns from the row of the maximum.
+SELECT namespace, name, max(version), body, digest, created_at, created_by, removed_at
+FROM templates WHERE removed_at IS NULL AND (?1 IS NULL OR namespace = ?1)
+GROUP BY namespace, name ORDER BY namespace, name;
+
+-- name: trim_runs
+-- The oldest of those that have ended, by their index.
+DELETE FROM schedule_runs WHERE id IN (
+    SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < ?
+    ORDER BY changed_at, id LIMIT ?
+);
+
+-- name: ended_reactions
+-- By the index of those that are done.
+SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
+    outcome, result, message
+FROM reactions INDEXED BY reactions_ended
+WHERE state > {reaction.pending} AND finished_at >= ?1 ORDER BY finished_at DESC, id DESC LIMIT ?2;
+
+-- name: trim_reactions
+-- The oldest of those that were done or given up, by their index.
+DELETE FROM reactions WHERE id IN (
+    SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < ?
+    ORDER BY finished_at, id LIMIT ?
+);

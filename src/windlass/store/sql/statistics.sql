@@ -1,0 +1,41 @@
+-- What attempts took; deadlines.
+
+-- name: look_until
+-- The last of the next few events, and no further than what is old enough: a number may
+-- become visible late, but not that late.
+SELECT coalesce(max(seq), $1::bigint) FROM (
+    SELECT seq, at FROM events WHERE seq > $1 ORDER BY seq LIMIT $3
+) AS next WHERE at <= $2;
+
+-- name: move_statistics_on
+-- The row's lock keeps another server's round waiting, which then finds it moved.
+INSERT INTO meta (name, value) VALUES ('statistics_seq', $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $1
+RETURNING value;
+
+-- name: statistics_position
+-- Events up to here are accounted for.
+SELECT value FROM meta WHERE name = 'statistics_seq';
+
+-- name: put_statistics
+-- A row is read, added to and written by one loop.
+INSERT INTO statistics (
+    namespace, queue, kind, measure, values_seen, weight, total, low, high, updated_at, buckets
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (namespace, queue, kind, measure) DO UPDATE SET
+    values_seen = excluded.values_seen, weight = excluded.weight, total = excluded.total,
+    low = excluded.low, high = excluded.high, updated_at = excluded.updated_at, buckets = excluded.buckets;
+
+-- name: put_usage
+-- The newest attempt's counts.
+INSERT INTO usage (job, attempt, peak_memory) VALUES ($1, $2, $3)
+ON CONFLICT (job) DO UPDATE SET attempt = excluded.attempt, peak_memory = excluded.peak_memory;
+
+-- name: usage_of
+-- What a job has used, for showing it.
+SELECT job, attempt, peak_memory FROM usage
+WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
+
+-- name: deadlines_passed
+-- The primary key is the order of time.
+SELECT at, job FROM deadlines WHERE at <= $1 ORDER BY at, job LIMIT $2;
