@@ -6,10 +6,13 @@ import logging
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +92,10 @@ def test_what_no_server_took_is_delivered_once_and_in_order(tmp_path: Path) -> N
             async with asyncio.timeout(LIMIT_S):  # It asks no server: others wait.
                 last = await client.submit_many([_named("last"), _named("and one")])
             ended = asyncio.ensure_future(first.wait())
+            gathered = asyncio.ensure_future(
+                windlass.gather_async(one, first, return_exceptions=True)
+            )
+            completed = asyncio.ensure_future(anext(windlass.as_completed_async([last[0], first])))
             installed.start()
             ids = await _until_delivered([first, one, two, *last])
             assert ids == sorted(ids)
@@ -96,6 +103,10 @@ def test_what_no_server_took_is_delivered_once_and_in_order(tmp_path: Path) -> N
             assert [job.name for job in await flow.jobs()] == ["two", "one"]
             assert await first.cancel()
             assert (await asyncio.wait_for(ended, LIMIT_S)).state == "canceled"
+            assert await asyncio.wait_for(completed, LIMIT_S) is first
+            assert await one.cancel()
+            failed = await asyncio.wait_for(gathered, LIMIT_S)
+            assert [error.job.id for error in failed] == [one.id, first.id]
             assert type(await client.submit(_named("after"))) is AsyncJob
 
     with _installed(tmp_path) as installed:
@@ -170,6 +181,101 @@ def test_processes_share_a_spool_and_their_submissions_outlive_them(tmp_path: Pa
             for process in alive:
                 process.kill()
         run(the_rest(installed))
+
+
+THREADS = """
+import sys, time
+from pathlib import Path
+from threading import Thread
+import windlass
+from windlass.domain.job.job import JobSpec
+
+address, data, spool, name, stop = sys.argv[1:]
+client = windlass.Client(
+    address, data=Path(data), spool=spool, on_unavailable="spool", reconnect=0
+)
+
+def submit(thread):
+    jobs = []
+    while not Path(stop).exists() or not jobs:
+        made = JobSpec(task="shell", args={"argv": ["true"]}, name=f"{name}{thread}-{len(jobs)}")
+        jobs.append(client.submit(made))
+        time.sleep(0.02)
+    for job in jobs:
+        while True:
+            try:
+                print(job.id, job.info().name, flush=True)
+                break
+            except (windlass.Conflict, windlass.Unreachable):
+                time.sleep(0.05)
+
+threads = [Thread(target=submit, args=(letter,)) for letter in "xyz"]
+for thread in threads:
+    thread.start()
+print("begun", flush=True)
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_processes_with_threads_submit_once_and_in_order_while_the_server_comes_and_goes(
+    tmp_path: Path,
+) -> None:
+    spool, stop = tmp_path / "spool", tmp_path / "stop"
+    told: dict[str, list[int]] = {}
+    with _installed(tmp_path) as installed, ExitStack() as stack:
+        words = (installed.address, str(installed.program.data), str(spool))
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", THREADS, *words, name, str(stop)],
+                    stdout=subprocess.PIPE, text=True,
+                )
+            )
+            for name in "abc"
+        ]  # fmt: skip
+        try:
+            for process in processes:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "begun\n"
+            for _ in range(2):
+                is_kept = partial(_is_above, spool, _number_kept(spool) + 15)
+                installed.kill()
+                run(until("some are kept", is_kept, LIMIT_S))
+                installed.start()
+            stop.touch()
+            for process in processes:
+                for line in process.communicate(timeout=LIMIT_S)[0].splitlines():
+                    number, name = line.split()
+                    told.setdefault(name.partition("-")[0], []).append(int(number))
+                assert process.returncode == 0
+        finally:
+            for process in processes:
+                process.kill()
+
+        async def are_there_once() -> None:
+            async with _client(installed, spool) as client:
+                found = await client.jobs(100_000)
+            assert sorted(job.id for job in found) == sorted(chain(*told.values()))
+            for thread, numbers in told.items():
+                names = {job.id: job.name for job in found}
+                assert numbers == sorted(numbers)
+                assert [names[one] for one in numbers] == [
+                    f"{thread}-{place}" for place in range(len(numbers))
+                ]
+
+        run(are_there_once())
+    assert len(told) == 9
+
+
+def _number_kept(spool: Path) -> int:
+    """How many submissions the spool has ever taken."""
+    with closing(sqlite3.connect(spool / "spool.db", timeout=LIMIT_S)) as file:
+        return int(file.execute("SELECT ifnull(max(number), 0) FROM entries").fetchone()[0])
+
+
+async def _is_above(spool: Path, number: int) -> bool:
+    return _number_kept(spool) > number
 
 
 def test_the_next_client_of_the_folder_delivers_for_a_process_that_died(tmp_path: Path) -> None:
@@ -340,8 +446,29 @@ def test_blocking_code_gets_the_same_handles(tmp_path: Path, nobody: str) -> Non
             job.result(timeout=0.1)
         with pytest.raises(ResultTimeout, match="no server has taken this"):
             flow.wait(timeout=0.1)
-        with pytest.raises(Conflict, match="it has no id yet"):
-            keeping.submit(JobSpec(task="shell", args={"argv": ["true"]}, after=(job,)))  # type: ignore[arg-type]
+        with pytest.raises(ResultTimeout, match="no server has taken this"):
+            windlass.gather(job, planned, timeout=0.1)
+        with pytest.raises(ResultTimeout, match="no server has taken this"):
+            next(windlass.as_completed([job], timeout=0.1))
+
+
+def test_what_depends_on_a_job_in_a_spool_is_refused_with_what_to_do(
+    tmp_path: Path, nobody: str
+) -> None:
+    with windlass.Client(
+        nobody, "a token", spool=tmp_path / "spool", on_unavailable="spool"
+    ) as client:
+        job = client.submit(_named("one"))
+        after: tuple[Any, ...] = (job,)
+        with pytest.raises(Conflict, match=r"it has no id yet: .* go into one `workflow` block"):
+            client.submit(JobSpec(task="shell", args={"argv": ["true"]}, after=after))
+        with pytest.raises(Conflict, match=r"it has no id yet: .* go into one `workflow` block"):
+            client.submit("shell", argv=["echo", job])
+        folder = SpoolFolder(tmp_path / "spool")
+        assert folder.outcome(1) is None
+        with pytest.raises(Unreachable):
+            client.workflow(7).add([_named("two")])
+        assert "settled" in str(folder.outcome(2))  # Nothing else was kept.
 
 
 HALF = """
@@ -382,6 +509,64 @@ def test_a_folder_that_others_may_read_is_refused(tmp_path: Path, nobody: str) -
     (tmp_path / "file").touch()
     with pytest.raises(InvalidInput, match="a folder to write to"):
         windlass.Client(nobody, "a token", spool=tmp_path / "file")
+
+
+def test_files_that_others_put_into_the_folder_are_refused(tmp_path: Path) -> None:
+    """While it was open to them: what is in them would be sent with our token."""
+    folder = SpoolFolder(tmp_path / "spool").path
+    planted = folder / "spool.db-journal"
+    planted.symlink_to(tmp_path / "theirs")
+    with pytest.raises(InvalidInput, match="files of this user alone"):
+        SpoolFolder(folder)
+    planted.unlink()
+    SpoolFolder(folder)
+    if os.geteuid() == 0:
+        planted.touch()
+        os.chown(planted, 65_534, 65_534)
+        with pytest.raises(InvalidInput, match="files of this user alone"):
+            SpoolFolder(folder)
+
+
+def test_a_folder_stays_where_it_was_though_links_and_the_working_directory_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir(mode=0o700)
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "one")
+    monkeypatch.chdir(tmp_path)
+    folders = SpoolFolder(link), SpoolFolder(Path("one"))
+    link.unlink()
+    link.symlink_to(tmp_path / "two")
+    monkeypatch.chdir(tmp_path / "two")
+    for folder in folders:
+        folder.add("s", b"{}")
+    assert os.listdir(tmp_path / "two") == []
+    found = SpoolFolder(tmp_path / "one").first("s")
+    assert found is not None
+    assert found.number == 1
+
+
+@pytest.mark.parametrize("rubbish", [b"rubbish", b'"\xff"', b"{}", b""])
+def test_an_entry_that_cannot_be_read_steps_aside(tmp_path: Path, rubbish: bytes) -> None:
+    async def scene() -> None:
+        async with running_server() as server:
+            folder = SpoolFolder(tmp_path / "spool")
+            folder.add(server.address, rubbish)
+            async with windlass.AsyncClient(
+                server.address, await server.token(Role.ADMIN), spool=folder.path,
+                on_unavailable="spool",
+            ) as client:  # fmt: skip
+                job = await client.submit(_named("later"))
+                await _until_delivered([job])
+                assert await _names(client) == ["later"]
+            found = folder.outcome(1)
+            assert found is not None
+            assert found.refusal
+            (line,) = (folder.path / "rejected.jsonl").read_text().splitlines()
+            assert json.loads(line)["error"] == found.refusal
+
+    run(scene())
 
 
 def test_a_spool_needs_a_folder(nobody: str) -> None:

@@ -1,14 +1,17 @@
 """The backend for Django's tasks: what a task says becomes options of its job."""
 
 import dataclasses
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 
 import windlass
+from windlass.client.spool import SpoolFolder
 from windlass.domain.values.errors import InvalidInput, WindlassError
 
 if not settings.configured:
@@ -21,6 +24,7 @@ if not settings.configured:
 from django_tasks import TaskResultStatus, task
 from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
+from windlass.contrib.django import submitting
 from windlass.contrib.django import tasks as contrib
 from windlass.contrib.django.tasks import WindlassBackend
 
@@ -118,3 +122,21 @@ def test_its_exception_and_the_workers_that_tried_it_are_told(
         assert found.worker_ids == [worker.name]
         assert found.errors[0].exception_class is KeyError
         assert "in fail" in found.errors[0].traceback
+
+
+def test_with_a_spool_in_the_settings_jobs_wait_but_tasks_which_need_an_id_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        nobody = f"http://127.0.0.1:{server.getsockname()[1]}"
+    given = {"SERVER": nobody, "TOKEN": "t", "TIMEOUT": "1s", "SPOOL": str(tmp_path / "spool")}
+    monkeypatch.setattr(settings, "WINDLASS", given, raising=False)
+    submitting._own_client.cache_clear()
+    with submitting.get_client() as own:
+        with pytest.raises(windlass.Unreachable):
+            backend().enqueue(mail, ["ann"], {})
+        with pytest.raises(windlass.Conflict, match="it has no id yet"):
+            _ = own.submit("shell", argv=["true"]).id
+        assert SpoolFolder(tmp_path / "spool").outcome(1) is None
+        assert "settled" in str(SpoolFolder(tmp_path / "spool").outcome(2))
+    submitting._own_client.cache_clear()

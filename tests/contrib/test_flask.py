@@ -1,9 +1,11 @@
 """The Flask extension: one client for all threads of an application, with its settings."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - Flask has threads
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -41,6 +43,13 @@ def refusing() -> Iterator[Refusing]:
         yield server
         server.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 def app_with(queue: Windlass, **settings: object) -> Flask:
@@ -83,3 +92,31 @@ def test_a_client_that_is_given_is_used_and_a_foreign_application_is_refused() -
     queue = Windlass()
     with Flask(__name__).app_context(), pytest.raises(Conflict, match="init_app"):
         _ = queue.client
+
+
+def test_with_a_spool_in_the_settings_jobs_wait_that_no_server_takes(
+    tmp_path: Path, nobody: str
+) -> None:
+    queue = Windlass()
+    settings = {"WINDLASS_SERVER": nobody, "WINDLASS_TOKEN": "t", "WINDLASS_TIMEOUT": "1s"}
+    with app_with(queue, **settings).app_context():
+        with pytest.raises(windlass.Unreachable):
+            queue.submit("shell", argv=["true"])
+        queue.client.close()
+    spooling = app_with(queue, **settings, WINDLASS_SPOOL=str(tmp_path / "spool"))
+    with spooling.app_context():
+        with pytest.raises(Conflict, match="it has no id yet"):
+            _ = queue.submit("shell", argv=["true"]).id
+        queue.client.close()
+
+
+def test_a_submission_takes_no_longer_than_the_settings_say() -> None:
+    queue = Windlass()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with app_with(
+            queue, WINDLASS_SERVER=address, WINDLASS_TOKEN="t", WINDLASS_TIMEOUT=0.5
+        ).app_context():
+            with pytest.raises(windlass.Unreachable, match=r"0\.5 s"):
+                queue.submit("shell", argv=["true"])
+            queue.client.close()

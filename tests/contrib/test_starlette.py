@@ -1,6 +1,7 @@
 """The lifespan of Starlette and FastAPI applications: what it opens, it closes."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -59,6 +60,19 @@ def test_a_client_that_is_given_stays_open_and_a_missing_one_is_explained() -> N
             assert (await job.info()).state == "queued"
         with pytest.raises(Conflict, match="WindlassLifespan"):
             client_of(HTTPConnection({"type": "http", "app": application()}))
+
+    run(scene())
+
+
+def test_a_lifespan_with_a_spool_keeps_jobs_that_no_server_takes(tmp_path: Path) -> None:
+    async def scene() -> None:
+        app = application()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            nobody = f"http://127.0.0.1:{server.getsockname()[1]}"
+        async with WindlassLifespan(nobody, "t", timeout=1, spool=tmp_path / "spool")(app):
+            client = client_of(HTTPConnection({"type": "http", "app": app}))
+            with pytest.raises(Conflict, match="it has no id yet"):
+                _ = (await client.submit("shell", argv=["true"])).id
 
     run(scene())
 

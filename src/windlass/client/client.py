@@ -103,6 +103,7 @@ class AsyncClient(Kept):
         data: Path | None = None,
         *,
         reconnect: float | None = None,
+        timeout: DurationLike | None = None,
         on_unavailable: OnUnavailable = "raise",
         spool: str | Path | None = None,
         service: Service | None = None,
@@ -111,7 +112,8 @@ class AsyncClient(Kept):
         spools = _spools(on_unavailable)
         if spools and spool is None:
             raise InvalidInput("spool", 'a folder beside on_unavailable="spool"', None)
-        options = SubmitOptions(reconnect or SUBMIT_SECONDS, _spool(spool), spools)
+        seconds = reconnect or SUBMIT_SECONDS if timeout is None else timeout_seconds(timeout)
+        options = SubmitOptions(seconds, _spool(spool), spools)
         self._connect: Callable[[], Service] = partial(
             _connect, server, token, data, again, options
         )

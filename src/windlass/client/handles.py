@@ -190,7 +190,11 @@ class SpooledJob(AsyncJob[R_co]):
 
     async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job was delivered and has ended; raises `ResultTimeout`."""
-        return await super().wait(await delivered(self._delivery, timeout))
+        return await super().wait(await self.until_delivered(timeout))
+
+    async def until_delivered(self, timeout: DurationLike | None) -> DurationLike | None:
+        """Waits until a server has taken the job; returns how much of the time is left."""
+        return await delivered(self._delivery, timeout)
 
     def __eq__(self, other: object) -> bool:
         return self is other

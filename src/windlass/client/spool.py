@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import sqlite3
+import stat
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -34,6 +35,7 @@ PAUSE_S: Final = 1.0  # between tries to deliver
 ASK_S: Final = 0.1  # between looks at whether an entry was delivered
 BUSY_S: Final = 30.0  # how long one process waits for the file
 WAITS: Final = frozenset({401, 407, 408})  # statuses that say nothing about the entry
+UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 FILE: Final = "spool.db"
 REJECTED: Final = "rejected.jsonl"
 
@@ -65,15 +67,14 @@ class SpoolFolder:
     """The files: what waits, what was answered, and what was refused. Its calls block."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
-            found = folder.stat()
-            if found.st_uid != os.geteuid() or found.st_mode & 0o077:
-                hint = f"others may read {folder}: name a new folder, or use chmod 700"
-                raise InvalidInput("spool", "a folder of this user alone", str(folder), hint)
+            # Whoever changes a link later, or the working directory, changes nothing here.
+            self.path = folder.resolve(strict=True)
+            _expect_own(self.path)
             with self._open() as file:
                 file.executescript(TABLES)
+            (self.path / FILE).chmod(0o600)
         except (OSError, sqlite3.Error) as error:
             raise InvalidInput("spool", "a folder to write to", f"{folder}: {error}") from None
 
@@ -144,7 +145,7 @@ class SpoolFolder:
     def _keep_rejected(self, server: str, entry: Entry, why: str) -> None:
         try:
             request: Any = msgspec.json.decode(entry.request)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             request = entry.request.decode("utf-8", "replace")
         line = msgspec.json.encode({"error": why, "server": server, "request": request})
         with os.fdopen(self._touch(REJECTED), "ab") as file:
@@ -164,13 +165,31 @@ class SpoolFolder:
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        """Opens the file for one operation: threads and forks have none in common."""
-        os.close(self._touch(FILE))
+        """Opens the file for one operation: threads and forks have none in common.
+
+        Nothing but SQLite may open it: to close it would end the locks of all threads.
+        """
         file = sqlite3.connect(self.path / FILE, timeout=BUSY_S, isolation_level=None)
         with closing(file):
             # What was acknowledged survives a loss of power, the name of the journal included.
             file.execute("PRAGMA synchronous = EXTRA")
             yield file
+
+
+def _expect_own(folder: Path) -> None:
+    """Raises `InvalidInput` if others may look into the folder, or could once put files there."""
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        hint = f"others may read {folder}: name a new folder, or use chmod 700"
+        raise InvalidInput("spool", "a folder of this user alone", str(folder), hint)
+    for file in folder.iterdir():
+        try:
+            facts = file.lstat()
+        except FileNotFoundError:
+            continue  # Another process has just removed its journal.
+        if facts.st_uid != os.geteuid() or stat.S_ISLNK(facts.st_mode):
+            hint = "remove it if you do not know it, or name a new folder"
+            raise InvalidInput("spool", "a folder with files of this user alone", file.name, hint)
 
 
 @contextmanager
@@ -251,7 +270,7 @@ class Spool:
         try:
             reply = await post(msgspec.json.decode(entry.request, type=SubmitRequest))
             outcome = Outcome(reply)
-        except (WindlassError, msgspec.MsgspecError) as error:
+        except (WindlassError, *UNREADABLE) as error:
             if self._must_wait(error):
                 self._warn(str(error))
                 return False
@@ -294,7 +313,8 @@ class Delivery:
             raise Conflict(
                 "not_delivered",
                 f"it has no id yet: no server has taken it, and it waits in {self._path} until one "
-                "does; `result()` and `wait()` wait for that",
+                "does; `result()` and `wait()` wait for that, and jobs that depend on each other "
+                "go into one `workflow` block",
             )
         return found
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeVar, cast, overload
 
 from windlass.client.blocking.handles import JobHandle, Runs
 from windlass.client.errors import JobFailed, ResultTimeout
-from windlass.client.handles import WAIT_SECONDS, AsyncJob, why_waiting
+from windlass.client.handles import WAIT_SECONDS, AsyncJob, SpooledJob, why_waiting
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import DurationLike, counted, wait_seconds
@@ -127,9 +127,17 @@ async def as_completed_async(
 async def _ended(
     jobs: Sequence[AsyncJob[R]], timeout: float | None, until: Until
 ) -> AsyncGenerator[tuple[AsyncJob[R], Job], None]:
-    """Yields every job with how it ended, part by part as the servers answer."""
+    """Yields every job with how it ended, part by part as the servers answer.
+
+    Those in a spool have no id to ask for before all of them were delivered.
+    """
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
+    for job in jobs:
+        if isinstance(job, SpooledJob):
+            await job.until_delivered(
+                None if deadline is None else max(0.0, deadline - loop.time())
+            )
     waiting: dict[tuple[int, int], list[AsyncJob[R]]] = {}
     for job in jobs:
         waiting.setdefault((id(job.service), job.id), []).append(job)

@@ -64,7 +64,8 @@ class AsyncWorkflow(Kept):
             key=None if key is None else f"added to workflow {self.id}: {key}",
             reopen=reopen,
         )
-        return await self._service.submit(request)
+        # It answers with ids, so it cannot wait in a spool.
+        return await self._service.submitting(None, False).submit(request)
 
     async def wait(self, timeout: DurationLike | None = None) -> Workflow:
         """Waits until the workflow has ended; raises `ResultTimeout` when the time is up."""

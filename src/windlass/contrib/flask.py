@@ -10,8 +10,9 @@ def create_app() -> Flask:
     return app
 ```
 
-Settings of the application: `WINDLASS_SERVER`, `WINDLASS_TOKEN`. Without them, the server is found
-as `windlass.Client()` finds it.
+Settings of the application: `WINDLASS_SERVER` and `WINDLASS_TOKEN`, without which the server is
+found as `windlass.Client()` finds it; `WINDLASS_TIMEOUT`, which a submission may take in all; and
+the folder `WINDLASS_SPOOL`, in which jobs wait that no server takes in that time.
 """
 
 import threading
@@ -24,6 +25,7 @@ with needs("flask"):
     from flask import Flask, current_app
 
 NAME: Final = "windlass"
+SETTINGS: Final = ("SERVER", "TOKEN", "TIMEOUT", "SPOOL")
 
 
 class Windlass:
@@ -39,8 +41,8 @@ class Windlass:
     def init_app(self, app: Flask) -> None:
         """Adds the extension to an application. No server is asked before the first use."""
         app.extensions[NAME] = self
-        app.config.setdefault("WINDLASS_SERVER", None)
-        app.config.setdefault("WINDLASS_TOKEN", None)
+        for name in SETTINGS:
+            app.config.setdefault(f"WINDLASS_{name}", None)
 
     @property
     def client(self) -> Client:
@@ -59,8 +61,13 @@ class Windlass:
         with self._lock:
             key = f"{NAME}.client"
             if key not in app.extensions:
-                server, token = app.config["WINDLASS_SERVER"], app.config["WINDLASS_TOKEN"]
-                app.extensions[key] = Client(server, token)
+                server, token, timeout, spool = (
+                    app.config[f"WINDLASS_{name}"] for name in SETTINGS
+                )
+                app.extensions[key] = Client(
+                    server, token, timeout=timeout, spool=spool,
+                    on_unavailable="spool" if spool else "raise",
+                )  # fmt: skip
             found: Client = app.extensions[key]
             return found
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from windlass.dashboard.page import Page
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, needs
+from windlass.domain.values.quantities import DurationLike
 from windlass.front import AsyncClient, get_test_client
 from windlass.server.app import create_app
 from windlass.wiring.backend import ServerOptions
@@ -108,9 +109,10 @@ class WindlassLifespan:
     """The lifespan of an application that uses Windlass: `FastAPI(lifespan=WindlassLifespan())`.
 
     It opens an `AsyncClient` at the start and closes it at the end. The client finds its server
-    as `windlass.AsyncClient()` does, or by `server` and `token`; a given `client` is used
-    as it is. `api` is a mounted `WindlassApi` to run. `then` is a lifespan of your own, which runs
-    inside.
+    as `windlass.AsyncClient()` does, or by `server` and `token`; a submission may take `timeout` in
+    all, and waits in the folder `spool`, if one is given, when no server takes it in that time. A
+    given `client` is used as it is. `api` is a mounted `WindlassApi` to run. `then` is a lifespan
+    of your own, which runs inside.
     """
 
     def __init__(
@@ -118,12 +120,17 @@ class WindlassLifespan:
         server: str | None = None,
         token: str | None = None,
         *,
+        timeout: DurationLike | None = None,
+        spool: str | Path | None = None,
         client: AsyncClient | None = None,
         api: WindlassApi | None = None,
         then: Lifespan | None = None,
     ) -> None:
         self._client = client
-        self._make: Callable[[], AsyncClient] = partial(AsyncClient, server, token)
+        self._make: Callable[[], AsyncClient] = partial(
+            AsyncClient, server, token, timeout=timeout, spool=spool,
+            on_unavailable="spool" if spool else "raise",
+        )  # fmt: skip
         self._needs_client = api is None or server is not None
         self._api = api
         self._then = then

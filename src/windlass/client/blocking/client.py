@@ -54,9 +54,9 @@ class Client(Kept):
 
     If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds, 60
     unless given. What a program hands over (submissions, starts of templates, signals) takes at
-    most 5 s in all, or `reconnect` seconds if that is given; each hundred jobs of one submission
-    add 1 s. With `on_unavailable="spool"`, jobs and workflows that no server takes in this time
-    wait in the folder `spool`, and are delivered later. See `with_options`.
+    most `timeout` in all, else `reconnect` seconds if that is given, else 5 s; each hundred jobs of
+    one submission add 1 s. With `on_unavailable="spool"`, jobs and workflows that no server takes
+    in this time wait in the folder `spool`, and are delivered later. See `with_options`.
     """
 
     def __init__(
@@ -66,14 +66,16 @@ class Client(Kept):
         data: Path | None = None,
         *,
         reconnect: float | None = None,
+        timeout: DurationLike | None = None,
         on_unavailable: OnUnavailable = "raise",
         spool: str | Path | None = None,
         client: AsyncClient | None = None,
         thread: LoopThread | None = None,
     ) -> None:
         self._client = client or AsyncClient(
-            server, token, data, reconnect=reconnect, on_unavailable=on_unavailable, spool=spool
-        )
+            server, token, data, reconnect=reconnect, timeout=timeout,
+            on_unavailable=on_unavailable, spool=spool,
+        )  # fmt: skip
         self._thread = thread or LoopThread(closing=self._client.close)
         self._origin: Client | None = None
         # A client that nobody uses any more closes its connections and ends its thread.
@@ -84,13 +86,9 @@ class Client(Kept):
     def with_options(
         self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
     ) -> Self:
-        """Returns this client with other options for what it hands over; None: as they are.
+        """Returns this client with other options for what it hands over; see `AsyncClient`.
 
-        `timeout` is how long a submission, a start or a signal may take in all:
-        `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
-        workflows that no server takes in that time raise `Unreachable`, or wait in the client's
-        `spool`. The connections are the same ones, so it costs nothing to make one for each
-        call. An embedded client has no server that could be away, and changes nothing.
+        `client.with_options(timeout=2).submit(add, 1)` takes 2 s at most.
         """
         made = type(self).__new__(type(self))
         own = self._client.with_options(timeout=timeout, on_unavailable=on_unavailable)

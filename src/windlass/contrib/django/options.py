@@ -11,10 +11,16 @@ NAME: Final = "WINDLASS"
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
-    """`SERVER` and `TOKEN`, else what `windlass.Client()` finds; the `DATABASE` of the queue."""
+    """`SERVER` and `TOKEN`, else what `windlass.Client()` finds; the `DATABASE` of the queue.
+
+    A submission to the server may take `TIMEOUT` in all; if no server takes it in that time, it
+    waits in the folder `SPOOL`, if there is one.
+    """
 
     server: str | None = None
     token: str | None = None
+    timeout: float | str | None = None
+    spool: str | None = None
     database: str = "default"  # which of Django's connections is to the queue's database
 
 

@@ -40,7 +40,10 @@ def _own_client() -> Client:
     from windlass.contrib.django.options import read_options
 
     options = read_options()
-    return Client(options.server, options.token)
+    return Client(
+        options.server, options.token, timeout=options.timeout, spool=options.spool,
+        on_unavailable="spool" if options.spool else "raise",
+    )  # fmt: skip
 
 
 def _connection() -> Any:

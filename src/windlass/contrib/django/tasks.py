@@ -19,6 +19,7 @@ import msgspec
 from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound, needs
+from windlass.front import Client
 from windlass.tasks.task import task
 from windlass.wire.jobs import Job
 
@@ -92,7 +93,7 @@ class WindlassBackend(BaseTaskBackend):
         """Submits a job that runs the task."""
         self.validate_task(task)
         job = self._job(task, args, kwargs)
-        made = submit_in(job) if self._transactional else get_client().submit(job)
+        made = submit_in(job) if self._transactional else _with_id().submit(job)
         return self._result(task, str(made.id), None, list(args), dict(kwargs))
 
     def get_result(self, result_id: str) -> Any:
@@ -138,6 +139,11 @@ class WindlassBackend(BaseTaskBackend):
         if job is not None and job.state == "completed":
             object.__setattr__(result, "_return_value", job.result)
         return result
+
+
+def _with_id() -> Client:
+    """Returns the client without its spool: the result of a task is found again by its job's id."""
+    return get_client().with_options(on_unavailable="raise")
 
 
 def _errors(job: Job | None) -> list[Any]:
