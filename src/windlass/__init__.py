@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     )
     from windlass.front import AsyncClient, Client, default_client, set_default_client
     from windlass.tasks.current import Canceled, Current, current
+    from windlass.tasks.exceptions import Abort, Retry
     from windlass.tasks.named import NamedTask, named
-    from windlass.tasks.outcomes import Abort, Retry
     from windlass.tasks.steps import (
         Suspended,
         ask,
@@ -82,7 +82,7 @@ _NAMES = {
     "windlass.front": ("AsyncClient", "Client", "default_client", "set_default_client"),
     "windlass.tasks.current": ("Canceled", "Current", "current"),
     "windlass.tasks.named": ("NamedTask", "named"),
-    "windlass.tasks.outcomes": ("Abort", "Retry"),
+    "windlass.tasks.exceptions": ("Abort", "Retry"),
     "windlass.tasks.steps": (
         "Suspended", "ask", "ask_async", "send", "send_async", "sleep",
         "sleep_async", "step", "step_async", "wait_for", "wait_for_async",

@@ -28,13 +28,13 @@ from windlass.fuzzing.seeds.dictionaries import format_dictionary, parse_diction
 from windlass.fuzzing.seeds.limits import SeedFolder, SeedLimits
 from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
-from windlass.worker.agent.env_file import is_variable_name, parse_env_file
+from windlass.worker.agent.environment import is_variable_name, parse_env_file
+from windlass.workflows.conditions import holds
 from windlass.workflows.expansion import expand_tree
-from windlass.workflows.expressions.conditions import holds
-from windlass.workflows.expressions.substitution import Budget, Scope, substitute_text
 from windlass.workflows.files import NoFiles
 from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
 from windlass.workflows.reading import read_text
+from windlass.workflows.substitution import Budget, Scope, substitute_text
 
 VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in KINDS})
 CRASHED: Final = ExitStatus(-6, "exited", 1)

@@ -14,7 +14,6 @@ from uuid import UUID
 import msgspec
 
 from tests.parsers.parser import Parser, of_text
-from windlass.blobs.masking import Masker
 from windlass.cli.output.escaping import escape, escape_json, escape_line, escape_log
 from windlass.cli.output.tables import print_table
 from windlass.client.transport import Answer, error_of
@@ -29,12 +28,13 @@ from windlass.server.http.origin import Hosts, check_media_type
 from windlass.server.http.router import Router
 from windlass.tasks.values.codec import Misfit
 from windlass.tasks.values.compile import codec_for
-from windlass.tasks.values.sameness import same
+from windlass.tasks.values.unions import same
 from windlass.worker.agent.gpus import describe, parse_amd, parse_nvidia, visible
 from windlass.worker.agent.metadata import VERSION, encoder_names
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.attempt import job_socket
-from windlass.worker.attempt.files.find_files import find_files
+from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt.masking import Masker
 from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.keeper import leftovers
 from windlass.worker.keeper.record import boot_id

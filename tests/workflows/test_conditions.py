@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.test_expansion import argv, expanded
-from windlass.workflows.expressions.conditions import holds
-from windlass.workflows.expressions.substitution import Budget, Scope
+from windlass.workflows.conditions import holds
 from windlass.workflows.nodes import ManyMisdescribed, Misdescribed, Node, Place
+from windlass.workflows.substitution import Budget, Scope
 
 VALUES = {
     "parameters.os": Node("linux", text="linux"), "parameters.n": Node(3, text="3"),

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from windlass.workflows.expansion import expand
+from windlass.workflows.format import published
 from windlass.workflows.nodes import Misdescribed
-from windlass.workflows.schema import published
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples" / "workflows").glob("*.yaml"))

@@ -25,7 +25,7 @@ from windlass.domain.lifecycle.states import MEANINGS, TERMINAL, TRANSITIONS, St
 from windlass.domain.values.options import Option
 from windlass.server.app import ROUTES
 from windlass.server.metrics.reference import metrics_page
-from windlass.workflows.schema import published
+from windlass.workflows.format import published
 
 PEOPLE: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
 

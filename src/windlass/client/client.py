@@ -42,8 +42,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.domain.values.quantities import DurationLike
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
-from windlass.tasks.single import about_one
-from windlass.tasks.submitting import Submits, jobs_of
+from windlass.tasks.submitting import Submits, about_one, jobs_of
 from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import (
     JOB_FILTERS,

@@ -17,10 +17,10 @@ from windlass.domain.values.quantities import readable_duration
 from windlass.embedded.in_caller import answer_to, run_async
 from windlass.embedded.virtual_attempt import Place, VirtualAttempt
 from windlass.engine.engine import Engine
-from windlass.executors.python.code.missing import MissingFunctions
 from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.local import LocalServer
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
+from windlass.executors.python.missing import MissingFunctions
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
 from windlass.tasks.current import JOBS, enter, find_current

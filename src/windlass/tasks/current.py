@@ -10,8 +10,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, read_invalid_input
 from windlass.tasks.local_files import refuse_files
-from windlass.tasks.single import about_one
-from windlass.tasks.submitting import with_ids
+from windlass.tasks.submitting import about_one, with_ids
 from windlass.tasks.task import spec_of
 from windlass.tracing.current import current_trace, with_trace
 from windlass.wire.jobs import SubmitReply, SubmitRequest

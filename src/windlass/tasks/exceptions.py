@@ -1,11 +1,40 @@
-"""Exceptions of functions as text, for whoever waits for the result: bounded in size."""
+"""Exceptions of functions: those that say how a task goes on, and all of them as text.
+
+`windlass.Retry` and `windlass.Abort` are raised by tasks. The text of an exception, for whoever
+waits for the result, is bounded in size.
+"""
 
 import sys
 import traceback
+from datetime import timedelta
 from typing import Final
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.domain.tasks.python import MAIN
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import parse_duration_ms
+
+
+class Retry(Exception):
+    """Raised inside a task: this try failed, and the job is to be tried again.
+
+    `after` is how long it waits, such as "1m"; without it, as long as before any retry. It counts
+    as one of the job's `retries`. `raise windlass.Retry(...) from error` keeps the cause.
+    """
+
+    def __init__(self, message: str = "", *, after: float | str | timedelta | None = None) -> None:
+        if not isinstance(message, str):
+            expected = f"text; `after={message!r}` says how long to wait"
+            raise InvalidInput("message", expected, message)
+        super().__init__(*([message] if message else []))
+        if isinstance(after, timedelta):
+            after = after.total_seconds()
+        self.after_ms = None if after is None else parse_duration_ms(after, "after")
+
+
+class Abort(Exception):
+    """Raised inside a task: the job fails, and is not retried whatever its options say."""
+
 
 MESSAGE_LIMIT: Final = 2_000
 TRACEBACK_LIMIT: Final = 8_000

@@ -212,7 +212,7 @@ def _question(question: str, schema: Any, timeout: DurationLike | None, key: str
     wait_ms = None if timeout is None else _ms("timeout", timeout)
     wanted = schema
     if schema is not None and not isinstance(schema, dict):
-        from windlass.tasks.values.answers import answer_schema  # few functions ask
+        from windlass.tasks.values.schema import answer_schema  # few functions ask
 
         wanted = answer_schema(schema)
     request = StepRequest(do="ask", key=own, question=question, schema=wanted, wait_ms=wait_ms)
@@ -345,7 +345,7 @@ def _typed(schema: Any, value: Any) -> tuple[Any, str | None]:
     """Returns an answer as a value of the type; or why it is none."""
     if schema is None or isinstance(schema, dict):
         return value, None
-    from windlass.tasks.values.answers import read_answer
+    from windlass.tasks.values.schema import read_answer
 
     try:
         return read_answer(schema, value), None

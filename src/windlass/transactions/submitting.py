@@ -5,8 +5,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.tasks.single import about_one
-from windlass.tasks.submitting import Submits
+from windlass.tasks.submitting import Submits, about_one
 from windlass.tasks.values.plain import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.values.names import did_you_mean
-from windlass.workflows.format import OTHER_KEYS
+from windlass.workflows.format import OTHER_KEYS, Schema, resolve
 from windlass.workflows.nodes import (
     Faults,
     Misdescribed,
@@ -18,7 +18,6 @@ from windlass.workflows.nodes import (
     sequence,
     together,
 )
-from windlass.workflows.schema import Schema, resolve
 
 _KINDS: Final = {
     "string": "text",

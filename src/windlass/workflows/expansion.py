@@ -15,16 +15,25 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.wire.jobs import NewWorkflow
 from windlass.workflows.checking import check, fitting
-from windlass.workflows.expressions.conditions import Condition
-from windlass.workflows.expressions.substitution import (
-    Scope,
-    substitute,
-    substitute_line,
-    substitute_text,
-)
+from windlass.workflows.conditions import Condition
 from windlass.workflows.files import Files, LocalFiles, NoFiles
-from windlass.workflows.format import OF_COMMANDS, OF_SUBWORKFLOWS, WITH_OUTPUTS
-from windlass.workflows.jobs import check_job_name, make_job, place_in
+from windlass.workflows.format import (
+    JOB,
+    OF_COMMANDS,
+    OF_SUBWORKFLOWS,
+    RELAXED,
+    ROOT,
+    STRICT,
+    WITH_OUTPUTS,
+)
+from windlass.workflows.jobs import (
+    PLAIN,
+    REACTIONS,
+    check_job_name,
+    check_workflow,
+    make_job,
+    place_in,
+)
 from windlass.workflows.matrix import Combination, combinations, named, scope_of
 from windlass.workflows.nodes import (
     Consequence,
@@ -38,8 +47,7 @@ from windlass.workflows.nodes import (
 )
 from windlass.workflows.parameters import bind, values
 from windlass.workflows.references import Entry, Instance, Made, link, refuse_cycles
-from windlass.workflows.schema import JOB, RELAXED, ROOT, STRICT
-from windlass.workflows.workflow_options import PLAIN, REACTIONS, check_workflow
+from windlass.workflows.substitution import Scope, substitute, substitute_line, substitute_text
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
 LEVEL_LIMIT: Final = 10  # workflows inside of each other

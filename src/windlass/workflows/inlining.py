@@ -9,9 +9,9 @@ from typing import Any, Final
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import LEVEL_LIMIT
 from windlass.workflows.files import LocalFiles
+from windlass.workflows.format import RELAXED, ROOT
 from windlass.workflows.nodes import Node, plain
 from windlass.workflows.parameters import kind_of
-from windlass.workflows.schema import RELAXED, ROOT
 
 # Values here count as they are written, which data would not keep: 3.10 is the number 3.1.
 _AS_WRITTEN: Final = frozenset({"run", "env", "labels", "matrix"})

@@ -1,7 +1,8 @@
-"""One job of a file as it is submitted, checked as the server will check it."""
+"""A job of a file, and the workflow itself, as submitted: checked as the server will check it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 from windlass.domain.config import Config
 from windlass.domain.job.forms import LABELS, Form
 from windlass.domain.job.job import OPTIONS, JobSpec, canonical_options
-from windlass.domain.job.validation import Validator
+from windlass.domain.job.validation import Validator, check_workflow_options
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.domain.tasks.gstreamer import GstreamerTask
 from windlass.domain.tasks.media import MediaTask
@@ -18,9 +19,11 @@ from windlass.domain.tasks.references import TEXT
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
-from windlass.workflows.expressions.substitution import SHELL
+from windlass.wire.jobs import NewWorkflow
+from windlass.wire.reactions import Reaction, parse_reactions
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, Referring, plain
+from windlass.workflows.substitution import SHELL
 
 _REFERENCES: Final = ("after", "after_any")  # `references.py` finds the jobs
 _KEYS: Final = frozenset(n for n, o in OPTIONS.items() if o.in_files and n not in _REFERENCES)
@@ -178,3 +181,40 @@ def _refuse_parts(
 
 _KINDS: Final = (FfmpegTask(), GstreamerTask(), MediaTask(), PythonTask(), ShellTask())
 VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in _KINDS})
+
+
+PLAIN: Final = ("name", "namespace", "priority", "key", "key_for", "fail_fast")
+REACTIONS: Final = ("on_success", "on_failure", "on_end")
+
+
+def check_workflow(new: NewWorkflow, node: Node, faults: Faults) -> None:
+    """Notes what the server would refuse, with the line it stands on."""
+    with faults, _located(node):
+        check_workflow_options(
+            new.name, new.namespace, new.key, new.priority, new.labels, new.key_for
+        )
+    for occasion in REACTIONS:
+        with faults, _located(node):
+            reactions = parse_reactions(getattr(new, occasion), occasion)
+            for number, reaction in enumerate(reactions):
+                _check_jobs(reaction, f"{occasion}[{number}].submit")
+
+
+@contextmanager
+def _located(node: Node) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        raise locate(error, node) from None
+
+
+def locate(error: InvalidInput, node: Node) -> Misdescribed:
+    """Returns an error about the workflow with the line it stands on."""
+    field = error.field.removeprefix("workflow.")
+    return Misdescribed(place_in(node, field), field, error.expected, error.got, error.hint)
+
+
+def _check_jobs(reaction: Reaction, field: str) -> None:
+    jobs = reaction.submit if isinstance(reaction.submit, list) else []
+    for number, job in enumerate(jobs):
+        VALIDATOR.validate(job, f"{field}[{number}]")

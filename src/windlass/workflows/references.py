@@ -19,9 +19,9 @@ from windlass.domain.tasks.references import LITERAL, RESULT, replaced
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
-from windlass.workflows.expressions.substitution import Budget
 from windlass.workflows.matrix import Combination, named
 from windlass.workflows.nodes import MARK, Consequence, Faults, Node, Place, plain
+from windlass.workflows.substitution import Budget
 
 EDGE_LIMIT: Final = 2_500_000  # of a whole workflow
 MATCHING: Final = "[*]"

@@ -2,9 +2,8 @@
 
 from rich.console import Console
 
-from windlass.cli.output.column_widths import Column, fit
 from windlass.cli.output.job_table import USUAL, layout_of, read_columns
-from windlass.cli.output.tables import Layout, make_table
+from windlass.cli.output.tables import Column, Layout, fit, make_table
 
 STATE = Column("state", 9, 9, narrows=False)
 COMMAND = Column("command", 48, 20)

@@ -33,8 +33,8 @@ from windlass.domain.values.names import did_you_mean
 from windlass.tasks.task import task
 from windlass.wire.jobs import SubmitRequest
 from windlass.workflows.expansion import expand
+from windlass.workflows.format import published
 from windlass.workflows.nodes import Misdescribed
-from windlass.workflows.schema import published
 
 app = App(help_flags=[])
 

@@ -85,7 +85,7 @@ async def test_a_job_waits_as_its_own_backoff_says(rig: Rig) -> None:
 async def test_a_task_that_asks_for_a_retry_gets_it_when_it_says(rig: Rig) -> None:
     job = await rig.submit(task="python")
     agent = await rig.agent()
-    asks = Raised(("windlass.tasks.outcomes.Retry",), "retry", 90_000)
+    asks = Raised(("windlass.tasks.exceptions.Retry",), "retry", 90_000)
     for _ in range(3):
         assert await fails(rig, agent, FailureClass.EXECUTION, asks) == "retrying"
         await rig.advance(90 * SECOND - 1)

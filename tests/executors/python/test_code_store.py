@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
-from windlass.executors.python.code.store import CodeStore, search_path
+from windlass.executors.python.code_store import CodeStore, search_path
 
 CODE = """
 import windlass
@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> CodeStore:
 
 ASK = """
 import socket, sys
-from windlass.executors.python.code.snapshot import Asking
+from windlass.executors.python.snapshot import Asking
 
 kept = Asking(socket.socket(fileno=int(sys.argv[1])))(sys.argv[2])
 print(kept and (len(str(kept.code.co_consts[0])), kept.code.co_consts[0][:9], kept.file))

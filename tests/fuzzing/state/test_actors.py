@@ -19,7 +19,7 @@ from tests.support.s3 import S3Server
 from windlass.fuzzing.state.documents import SCHEDULE
 from windlass.fuzzing.state.rules import MINIMUM, schedule_of
 from windlass.ports.loop_time import pass_time
-from windlass.simulator.world.clock import START_MS
+from windlass.simulator.world.world import START_MS
 
 REAL_STEPS = 150
 

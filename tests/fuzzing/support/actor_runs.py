@@ -3,8 +3,8 @@
 from tests.fuzzing.support.actors import Nothing, World
 from windlass.fuzzing.buckets.dry_run import DryRunBucket
 from windlass.fuzzing.state.documents import BuildQueue, Schedule, State
-from windlass.simulator.world.clock import VirtualClock
 from windlass.simulator.world.loop import VirtualLoop
+from windlass.simulator.world.world import VirtualClock
 
 STEPS = 1_000
 

@@ -26,7 +26,7 @@ from windlass.fuzzing.sources.commits import Commit, Head, History, Watched
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.state.state_file import Runtime
 from windlass.ports.clock import Clock
-from windlass.simulator.world.clock import START_MS, SeededChance
+from windlass.simulator.world.world import START_MS, SeededChance
 
 LEASE_MS = 60_000
 

@@ -19,11 +19,10 @@ from windlass.simulator.actors.processes import ProcessRegistry
 from windlass.simulator.actors.server import Server
 from windlass.simulator.run.scenario import Scenario
 from windlass.simulator.run.simulation import end_all_tasks, run_scenario
-from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Network, Weather
-from windlass.simulator.world.stores import Stores
+from windlass.simulator.world.stores import StoreFaults, Stores
 from windlass.simulator.world.world import World
-from windlass.worker.attempt.index_use import IndexUse
+from windlass.worker.attempt.context import IndexUse
 from windlass.worker.core import agent_core, deadline, slots, sync_loop
 
 METADATA = {"gpu": True, "system:cpus": 8}

@@ -19,9 +19,8 @@ from windlass.simulator.actors.jobs import Traits
 from windlass.simulator.actors.processes import ProcessRegistry
 from windlass.simulator.actors.server import Server
 from windlass.simulator.run.simulation import end_all_tasks
-from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Network, Weather
-from windlass.simulator.world.stores import Stores
+from windlass.simulator.world.stores import StoreFaults, Stores
 from windlass.simulator.world.world import World
 
 CALM = Weather(delay_ms=5)

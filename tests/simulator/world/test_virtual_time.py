@@ -8,9 +8,8 @@ import pytest
 
 from windlass.ports.loop_time import SMALL, aside
 from windlass.simulator.actors.processes import CPUS, JOB, Process, ProcessRegistry
-from windlass.simulator.world.clock import START_MS, VirtualClock
 from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
-from windlass.simulator.world.world import World
+from windlass.simulator.world.world import START_MS, VirtualClock, World
 
 
 def make_loop() -> VirtualLoop:

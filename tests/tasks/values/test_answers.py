@@ -10,7 +10,7 @@ import pytest
 from tests.tasks.values.kinds import Account, Circle, Color, Opaque, Person, Rights
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_schema import check_schema, find_mismatch
-from windlass.tasks.values.answers import answer_schema, read_answer
+from windlass.tasks.values.schema import answer_schema, read_answer
 
 
 class Ticket(pydantic.BaseModel):

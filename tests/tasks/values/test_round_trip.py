@@ -35,7 +35,7 @@ from tests.tasks.values.kinds import (
     UserId,
 )
 from windlass.tasks.values.compile import codec_for
-from windlass.tasks.values.sameness import same
+from windlass.tasks.values.unions import same
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TWICE = datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN)  # this time of day comes twice

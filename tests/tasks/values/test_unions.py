@@ -15,8 +15,7 @@ from tests.tasks.values.kinds import Circle, Mood, Square
 from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.values.calls import CallCodec
 from windlass.tasks.values.compile import codec_for
-from windlass.tasks.values.sameness import same
-from windlass.tasks.values.unions import OptionalCodec, UnionCodec
+from windlass.tasks.values.unions import OptionalCodec, UnionCodec, same
 
 
 @dataclass

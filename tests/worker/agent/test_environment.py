@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.agent.env_file import parse_env_file
-from windlass.worker.agent.environment import job_environment, named_variables, without_own
+from windlass.worker.agent.environment import (
+    job_environment,
+    named_variables,
+    parse_env_file,
+    without_own,
+)
 
 ENVIRON = {
     "PATH": "/bin",

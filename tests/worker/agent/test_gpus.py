@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.running import run
-from windlass.worker.agent.gpu_locks import GpuLocks
-from windlass.worker.agent.gpus import find_gpus
+from windlass.worker.agent.gpus import GpuLocks, find_gpus
 
 NOBODY = 65534
 NVIDIA = """\

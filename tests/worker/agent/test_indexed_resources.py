@@ -13,7 +13,7 @@ from tests.support.running import run
 from tests.worker.rig import Rig, Witness, play, state_of
 from windlass.domain.matching.room import parse_offer
 from windlass.executors import load_executors
-from windlass.worker.attempt.index_use import IndexUse
+from windlass.worker.attempt.context import IndexUse
 
 FUNCTIONS = "tests.executors.functions"
 NAMES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "WINDLASS_RESOURCE_GPUS")

@@ -11,8 +11,7 @@ from windlass.blobs.faults import from_disk
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.ports.gateway import Holder
 from windlass.worker.agent.direct import DirectGateway
-from windlass.worker.attempt.files import files
-from windlass.worker.attempt.output import log_pump
+from windlass.worker.attempt import files, log
 
 
 class FullDisk:
@@ -57,8 +56,8 @@ class FullForLogs:
 def test_a_log_that_a_full_disk_cut_ends_and_its_size_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_pump, "PATIENCE", 3)
-    monkeypatch.setattr(log_pump, "RETRY_MS", 1)
+    monkeypatch.setattr(log, "PATIENCE", 3)
+    monkeypatch.setattr(log, "RETRY_MS", 1)
 
     async def scene(rig: Rig) -> None:
         gateway = FullForLogs(rig.gateway)

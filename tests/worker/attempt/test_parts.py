@@ -12,11 +12,10 @@ from tests.support.virtual import run_virtual
 from windlass.clock import RealClock
 from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
-from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.files.files import Files
-from windlass.worker.attempt.index_use import IndexUse
-from windlass.worker.attempt.output.log import AttemptLog
-from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.context import AgentContext, IndexUse
+from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.log import AttemptLog
+from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets

@@ -8,9 +8,9 @@ import pytest
 from windlass.domain.values.errors import Conflict
 from windlass.ports.gateway import Holder
 from windlass.wire.files import StackFrame, StackReport, StackThread
-from windlass.worker.attempt.output import stacks
-from windlass.worker.attempt.output.masking import Mask
-from windlass.worker.attempt.output.stacks import tell_stack
+from windlass.worker.attempt import stacks
+from windlass.worker.attempt.masking import Mask
+from windlass.worker.attempt.stacks import tell_stack
 
 HOLDER = Holder(1, 1, 7, 1)
 SECRET = "hunter2-hunter2"

@@ -16,7 +16,7 @@ from windlass.domain.values.errors import (
 )
 from windlass.ports.gateway import Holder
 from windlass.wire.steps import StepReply, StepRequest
-from windlass.worker.attempt.output import steps
+from windlass.worker.attempt import calls
 
 HOLDER = Holder(1, 1, 7, 1)
 REQUEST = StepRequest(do="store", key="k", value=1)
@@ -37,7 +37,7 @@ class Troubled:
 
     async def ask(self, stopped: bool = False) -> StepReply:
         context = SimpleNamespace(gateway=self, clock=RealClock())
-        return await steps.ask(cast(Any, context), HOLDER, REQUEST, lambda: stopped)
+        return await calls.ask_step(cast(Any, context), HOLDER, REQUEST, lambda: stopped)
 
 
 def test_a_step_is_told_again_until_a_server_answers() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.loop_time import pass_time
-from windlass.simulator.world.clock import VirtualClock
+from windlass.simulator.world.world import VirtualClock
 from windlass.wire.enrolment import EnrolReply, EnrolRequest
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.worker.core.agent_core import AgentCore

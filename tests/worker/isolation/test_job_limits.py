@@ -13,7 +13,7 @@ from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.ports.executor import Limits
-from windlass.worker.attempt.limits import combined
+from windlass.worker.attempt.processes import combined
 
 GREEDY = "kept = []\nwhile True: kept.append(b'x' * 10_000_000)"
 # Each process stays below the limit; together they are over it.

@@ -16,7 +16,7 @@ from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.worker.keeper.walls.landlock import SCOPES, version
+from windlass.worker.keeper.landlock import SCOPES, version
 
 Scene = Callable[[Rig], Coroutine[Any, Any, None]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from windlass.worker.isolation.own_files import OPEN, choose_hiding, present
-from windlass.worker.keeper.walls import landlock
+from windlass.worker.keeper import landlock
 
 ORDINARY = 69_999
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from windlass.worker.isolation.place import YOUNG_S, UserPlace
+from windlass.worker.isolation.job_users import YOUNG_S, UserPlace
 
 
 def test_a_place_removes_those_of_killed_workers_and_no_others(tmp_path: Path) -> None:

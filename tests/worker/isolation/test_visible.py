@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from windlass.worker.isolation.visible import visible_folders
+from windlass.worker.isolation.sandbox import visible_folders
 
 
 @pytest.mark.parametrize("where", ["home", "home/..", "link"])

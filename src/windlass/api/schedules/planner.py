@@ -15,8 +15,8 @@ from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import expand
+from windlass.workflows.format import RELAXED, ROOT
 from windlass.workflows.nodes import of_plain
-from windlass.workflows.schema import RELAXED, ROOT
 
 OCCASIONS = ("on_success", "on_failure", "on_end")
 PLACEHOLDER = "value-of-"

@@ -1,4 +1,4 @@
-"""The options that say where the server is, and the ways to call it.
+"""The options that say where the server is, the ways to call it, and names in a namespace.
 
 A command that makes one request uses `call`: the whole client takes much longer to load.
 """
@@ -17,6 +17,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 if TYPE_CHECKING:
     from windlass.client.blocking.client import Client
     from windlass.client.reconnect import Reconnect
+
 
 T = TypeVar("T")
 
@@ -123,3 +124,25 @@ def reconnect_for(duration: str) -> "Reconnect":
     from windlass.client.reconnect import Reconnect
 
     return Reconnect(parse_duration_ms(duration, "--reconnect") / 1000)
+
+
+TemplateName = Annotated[str, Parameter(help="The template's name.")]
+ScheduleName = Annotated[str, Parameter(help="The schedule's name.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Place(Connection):
+    """A server, and a namespace there."""
+
+    namespace: Annotated[str | None, Parameter(help="The namespace. Default: the token's own.")] = (
+        None
+    )
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Returns the query of every call: the namespace."""
+        return {"namespace": self.namespace}
+
+
+DEFAULT_PLACE: Final = Place()

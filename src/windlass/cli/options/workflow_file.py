@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from windlass.domain.values.errors import InvalidInput
 from windlass.workflows.expansion import Expansion
 from windlass.workflows.files import STANDARD_INPUT
+from windlass.workflows.jobs import locate
 from windlass.workflows.nodes import Misdescribed
-from windlass.workflows.workflow_options import locate
 
 
 def _no_option(_: object, path: Path) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.executors.limits import hint
-from windlass.executors.python.code.store import CodeStore
+from windlass.executors.python.code_store import CodeStore
 from windlass.executors.python.job import STOPPED, Job, died_result, done_result, failed_result
 from windlass.executors.python.messages import (
     Ask,

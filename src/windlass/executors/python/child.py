@@ -22,8 +22,13 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.executors.python.code.snapshot import use_snapshot
-from windlass.executors.python.functions import Functions, ended, raised
+from windlass.executors.python.functions import (
+    Functions,
+    ended,
+    enter_call_trace,
+    leave_call_trace,
+    raised,
+)
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
@@ -50,8 +55,8 @@ from windlass.executors.python.messages import (
     decode_packet,
     frame,
 )
+from windlass.executors.python.snapshot import use_snapshot
 from windlass.executors.python.stacks import answer_stacks, of_threads
-from windlass.executors.python.tracing import enter_call_trace, leave_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter, make_folders_in
 from windlass.tasks.steps import refuse_caught
 from windlass.wire.files import StackThread

@@ -10,7 +10,6 @@ from array import array
 from typing import Final
 
 from windlass.executors.python.child import Server, take_connection, write_lines_out
-from windlass.executors.python.code.snapshot import use_snapshot
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,
@@ -19,6 +18,7 @@ from windlass.executors.python.messages import (
     Call,
     decode_orders,
 )
+from windlass.executors.python.snapshot import use_snapshot
 from windlass.executors.python.stacks import answer_stacks
 
 PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import Conflict
-from windlass.executors.python.functions import Functions, Unfit, ended, raised
+from windlass.executors.python.functions import Functions, Unfit, ended, enter_call_trace, raised
 from windlass.executors.python.messages import (
     LOOK_OUT_S,
     NAP_S,
@@ -31,7 +31,6 @@ from windlass.executors.python.messages import (
     frame,
 )
 from windlass.executors.python.stacks import answer_stacks, of_task
-from windlass.executors.python.tracing import enter_call_trace
 from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
 from windlass.tasks.steps import refuse_caught
 from windlass.wire.files import StackThread

@@ -19,11 +19,12 @@ from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
 from windlass.executors.python.variables import missing_variable
 from windlass.tasks.current import Canceled
-from windlass.tasks.exceptions import exception_info, is_public, text_of, type_name
+from windlass.tasks.exceptions import Abort, Retry, exception_info, is_public, text_of, type_name
 from windlass.tasks.local_files import LocalFile
-from windlass.tasks.outcomes import Abort, Retry
 from windlass.tasks.steps import Suspended
 from windlass.tasks.task import Task, begin_import
+from windlass.tracing.current import VARIABLE, enter_trace, leave_trace
+from windlass.tracing.exporting import trace_program
 
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
@@ -283,3 +284,29 @@ def _below(error: BaseException, name: str) -> BaseException:
             break
         frames = frames.tb_next
     return error.with_traceback(frames)
+
+
+class _Process:
+    """Whether this process has looked for an exporter."""
+
+    looked = False
+
+
+def enter_call_trace(trace: str, *, alone: bool) -> None:
+    """Lets spans of the function belong to its attempt; if it is `alone`, of programs as well.
+
+    They are exported if the process sees OpenTelemetry's variables (`windlass worker --env`), or
+    if the function's own code configures an exporter.
+    """
+    if not _Process.looked:
+        _Process.looked = True
+        trace_program("windlass-function")
+    if alone:
+        os.environ[VARIABLE] = trace
+    enter_trace(trace)
+
+
+def leave_call_trace() -> None:
+    """Leaves the trace of a call that was alone."""
+    os.environ.pop(VARIABLE, None)
+    leave_trace()

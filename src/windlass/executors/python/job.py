@@ -13,7 +13,6 @@ from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import is_own, over_limit
-from windlass.executors.python.code.missing import Noted
 from windlass.executors.python.functions import SUSPENDED
 from windlass.executors.python.messages import (
     Alive,
@@ -26,6 +25,7 @@ from windlass.executors.python.messages import (
     Progress,
     Report,
 )
+from windlass.executors.python.missing import Noted
 from windlass.executors.python.process import exit_text
 from windlass.executors.python.stacks import SideChannel
 from windlass.executors.python.variables import advise

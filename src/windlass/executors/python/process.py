@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, cast
 
 from windlass.domain.values.errors import WindlassError
-from windlass.executors.python.code.store import CodeStore
+from windlass.executors.python.code_store import CodeStore
 from windlass.executors.python.messages import (
     CURRENT,
     HELD,

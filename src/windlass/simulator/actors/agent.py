@@ -14,14 +14,12 @@ from windlass.simulator.actors.gateway import NoFiles, NoSocket, SimulatedGatewa
 from windlass.simulator.actors.jobs import TASKS, FaultyStarter, SimulatedExecutor, Traits
 from windlass.simulator.actors.processes import ProcessRegistry, SimulatedKeeper
 from windlass.simulator.actors.server import Server
-from windlass.simulator.world.clock import SeededChance
 from windlass.simulator.world.loop import OWNER, SimulatedProcess
 from windlass.simulator.world.network import Network
-from windlass.simulator.world.world import World
+from windlass.simulator.world.world import SeededChance, World
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
-from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.index_use import IndexUse
+from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter

@@ -13,10 +13,9 @@ from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.store import Store
-from windlass.simulator.world.clock import SeededChance
-from windlass.simulator.world.faulty_store import FaultyStore, StoreFaults
 from windlass.simulator.world.loop import OWNER
-from windlass.simulator.world.world import World
+from windlass.simulator.world.stores import FaultyStore, StoreFaults
+from windlass.simulator.world.world import SeededChance, World
 
 
 class Server:

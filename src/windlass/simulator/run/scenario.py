@@ -6,9 +6,8 @@ from msgspec import Struct
 
 from windlass.domain.matching.indices import indices_key
 from windlass.simulator.actors.jobs import Traits
-from windlass.simulator.world.faulty_store import StoreFaults
 from windlass.simulator.world.network import Weather
-from windlass.simulator.world.stores import StoreKind
+from windlass.simulator.world.stores import StoreFaults, StoreKind
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

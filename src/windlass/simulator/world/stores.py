@@ -1,13 +1,111 @@
-"""The store of one run: in memory for one or two engines, or a SQLite file for one."""
+"""The store of one run: in memory for one or two engines, or a SQLite file for one.
+
+It fails as the scenario says: before a transaction took effect, after it, slowly, or for good.
+"""
 
 from collections.abc import Awaitable, Callable
+from contextvars import copy_context
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
-from windlass.ports.store import Store
+from msgspec import Struct
+
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.store import News, ReadTx, Snapshot, Store, WriteTx
 from windlass.simulator.world.world import World
 from windlass.store.memory.store import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
+
+T = TypeVar("T")
+
+
+class StoreFaults(Struct, frozen=True):
+    """How often, as probabilities, and how slow at most."""
+
+    fails_before: float = 0.0
+    fails_after: float = 0.0
+    dies_after: float = 0.0  # the engine is killed between commit and answer
+    loses_news: float = 0.0
+    latency_ms: int = 0
+
+
+class FaultyStore:
+    """`Store` over another one, as one engine sees it."""
+
+    def __init__(
+        self, world: World, inner: Store, faults: StoreFaults, kill: Callable[[], None]
+    ) -> None:
+        self._world = world
+        self._inner = inner
+        self._faults = faults
+        self._kill = kill
+        self._dead = False
+
+    @property
+    def shared(self) -> bool:
+        return self._inner.shared
+
+    @property
+    def inline(self) -> bool:
+        return self._inner.inline
+
+    def die(self) -> None:
+        """Cuts off the killed engine: nothing it still tries has an effect."""
+        self._dead = True
+
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        await self._pass_time()
+        self._check()
+        if self._world.fault("store_fails_before", self._faults.fails_before):
+            raise StoreUnavailable("simulated: refused", outcome_unknown=False)
+        answer = await self._inner.transact(work, rows)
+        if self._world.fault("store_fails_after", self._faults.fails_after):
+            raise StoreUnavailable("simulated: no answer", outcome_unknown=True)
+        if self._world.fault("killed_after_commit", self._faults.dies_after):
+            self._kill()
+            raise StoreUnavailable("simulated: killed", outcome_unknown=True)
+        await self._pass_time()
+        return answer
+
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        self._check()
+        if self._world.fault("store_fails_reading", self._faults.fails_before):
+            raise StoreUnavailable("simulated: refused", outcome_unknown=False)
+        return await self._inner.read(work)
+
+    async def snapshot(self) -> Snapshot:
+        return await self._inner.snapshot()
+
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        return await self._inner.read_beside(work)
+
+    async def announce(self, news: News) -> None:
+        self._check()
+        await self._world.clock.sleep_ms(self._world.between(0, 20))
+        if not self._world.fault("news_lost", self._faults.loses_news):
+            await self._inner.announce(news)
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        mine = copy_context()  # so that what follows is not done on the speaker's behalf
+
+        def listen(news: News) -> None:
+            if not self._dead:
+                self._world.loop.call_soon(hear, news, context=mine)
+
+        return self._inner.subscribe(listen)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _pass_time(self) -> None:
+        most = self._faults.latency_ms
+        if most and not self._world.calm:
+            await self._world.clock.sleep_ms(self._world.between(0, most))
+
+    def _check(self) -> None:
+        if self._dead:
+            raise StoreUnavailable("simulated: this engine is dead", outcome_unknown=False)
+
 
 StoreKind = Literal["memory", "sqlite"]
 

@@ -1,4 +1,4 @@
-"""What all parts of one simulated run share: time, chance, and what was noticed."""
+"""What all parts of one simulated run share: virtual time, chance, and what was noticed."""
 
 import asyncio
 import random
@@ -12,9 +12,44 @@ from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.verify import Violation
-from windlass.simulator.world.clock import VirtualClock
 from windlass.simulator.world.loop import VirtualLoop
 from windlass.worker.core.sync_loop import IncarnationEnded
+
+START_MS = 1_700_000_000_000  # some moment; nothing may depend on which
+
+
+class VirtualClock:
+    """Milliseconds since 1970, as far as the simulation is concerned."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def now_ms(self) -> int:
+        return START_MS + round(self._loop.time() * 1000)
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        woken: asyncio.Future[None] = self._loop.create_future()
+        timer = self._loop.call_later(duration_ms / 1000, _wake, woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+
+class SeededChance:
+    """Jitter from the one generator."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+
+    def fraction(self) -> float:
+        return self._chance.random()
+
+
+def _wake(sleeper: "asyncio.Future[None]") -> None:
+    if not sleeper.done():
+        sleeper.set_result(None)
+
 
 # The proportions of the defaults on a smaller scale: less time to simulate.
 CONFIG = Config(

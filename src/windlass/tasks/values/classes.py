@@ -11,8 +11,7 @@ import msgspec
 from windlass.domain.values.errors import shorten
 from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
 from windlass.tasks.values.containers import OBJECTS
-from windlass.tasks.values.sameness import same
-from windlass.tasks.values.unions import has_reference
+from windlass.tasks.values.unions import has_reference, same
 
 _AS_BASE64: Final = "give it ConfigDict(ser_json_bytes='base64', val_json_bytes='base64')"
 SIMPLE: Final = (str, int, bool, float, type(None))

@@ -1,4 +1,4 @@
-"""Describes the arguments of a function as a JSON schema, from its annotations.
+"""Describes the arguments of a function as a JSON schema, and the answers to `windlass.ask`.
 
 It is for people who fill in a form. What the codecs accept decides; an annotation that a schema
 cannot express stands as any JSON, with its name as the title.
@@ -13,7 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.tasks.values.compile import codec_for, name_of, resolved
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.json_schema import KNOWN
+from windlass.tasks.values.codec import Misfit
+from windlass.tasks.values.compile import UnsupportedCodec, codec_for, name_of, resolved
 
 _REFERENCE: Final = "#/$defs/{name}"
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
@@ -104,3 +107,45 @@ def _of_model(model: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"title": name_of(model)}
     definitions.update(schema.pop("$defs", {}))
     return dict(schema)
+
+
+def answer_schema(annotation: Any) -> dict[str, Any]:
+    """Returns the JSON Schema of answers of a type; refuses types whose values cannot travel.
+
+    What the server cannot check of it is left out: the job looks at the answer too.
+    """
+    if isinstance(codec_for(annotation), UnsupportedCodec):
+        expected = (
+            "a type such as bool, int, date, an enum, a dataclass or a model, or a JSON Schema"
+        )
+        raise InvalidInput("schema", expected, name_of(annotation))
+    definitions: dict[str, Any] = {}
+    schema: dict[str, Any] = _checkable(schema_of(annotation, definitions))
+    if definitions:
+        schema["$defs"] = {name: _checkable(one) for name, one in definitions.items()}
+    return schema
+
+
+def read_answer(annotation: Any, value: Any) -> Any:
+    """Returns an answer as annotated; raises `InvalidInput`."""
+    try:
+        return codec_for(annotation).decode(value)
+    except Misfit as misfit:
+        raise InvalidInput(f"answer{misfit.where}", misfit.expected, misfit.got) from None
+
+
+def _checkable(schema: Any) -> Any:
+    """Returns a schema without the words that servers do not know."""
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: value for name, value in schema.items() if name in KNOWN}
+    for name in ("properties", "$defs"):
+        if isinstance(kept.get(name), Mapping):
+            kept[name] = {key: _checkable(part) for key, part in kept[name].items()}
+    for name in ("anyOf", "prefixItems"):
+        if name in kept:
+            kept[name] = [_checkable(part) for part in kept[name]]
+    for name in ("items", "additionalProperties"):
+        if name in kept:
+            kept[name] = _checkable(kept[name])
+    return kept

@@ -16,8 +16,7 @@ from windlass.domain.matching.shapes import NAMESPACES
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
-from windlass.worker.agent.gpu_locks import GpuLocks
-from windlass.worker.agent.gpus import find_gpus
+from windlass.worker.agent.gpus import GpuLocks, find_gpus
 from windlass.worker.agent.machine import LocalMachine
 from windlass.worker.agent.metadata import PLAIN, Jobs, gather, quick_facts
 from windlass.worker.agent.options import WorkerOptions

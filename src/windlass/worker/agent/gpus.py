@@ -1,17 +1,26 @@
-"""The GPUs of a machine, as `nvidia-smi` or `rocm-smi` lists them.
+"""The GPUs of a machine, as `nvidia-smi` or `rocm-smi` lists them, and which worker offers them.
 
 An index is what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES calls a GPU. A worker that was itself
 started with some of them visible, for example by another scheduler, offers those only.
+
+Workers of one machine each find all GPUs. A file per GPU is locked while the worker that offers it
+lives; the system releases it when the worker dies.
 """
 
+import fcntl
 import json
+import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, NamedTuple
+
+import structlog
 
 from windlass.domain.matching.indices import AMD, GPUS, VENDOR, indices_key
 from windlass.domain.matching.resources import resource_key
-from windlass.worker.agent.program_output import output_of
+from windlass.worker.agent.metadata import output_of
 
 NVIDIA: Final = "nvidia"
 _NVIDIA_FIELDS: Final = "index,uuid,name,memory.total,driver_version"
@@ -126,3 +135,40 @@ def describe(vendor: str, gpus: Sequence[Gpu]) -> dict[str, Any]:
         if memory := min(gpu.memory for gpu in gpus):
             facts["gpu:memory"] = memory
     return facts
+
+
+log = structlog.get_logger()
+
+
+class GpuLocks:
+    """The locks of one worker, in a folder that all workers of a user share."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or Path(tempfile.gettempdir()) / f"windlass-gpus-{os.getuid()}"
+        self._held: list[int] = []
+
+    def take(self, name: str) -> bool:
+        """Takes a GPU for this worker; False if another worker has it."""
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            if self._folder.lstat().st_uid != os.getuid():
+                raise PermissionError(f"{self._folder} belongs to another user")
+            path = self._folder / name.replace("/", "_")
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            log.warning("gpu_not_locked", gpu=name, error=str(error))
+            return True  # Nothing can be known of other workers.
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            log.info("gpu_taken", gpu=name, message="another worker of this machine offers it")
+            return False
+        self._held.append(fd)
+        return True
+
+    def close(self) -> None:
+        """Lets go of all of them."""
+        for fd in self._held:
+            os.close(fd)
+        self._held.clear()

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.code.missing import MissingFunctions
-from windlass.executors.python.code.store import CodeStore, search_path
+from windlass.executors.python.code_store import CodeStore, search_path
+from windlass.executors.python.missing import MissingFunctions
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
@@ -22,19 +22,18 @@ from windlass.tracing.exporting import start_tracing
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment, without_own
-from windlass.worker.agent.limits import mechanisms
+from windlass.worker.agent.metadata import mechanisms
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import Memory, StateDirectory, StateUnusable
-from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.index_use import IndexUse
+from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.deadline import Deadline
+from windlass.worker.isolation.confinement import IsolationMode, Program, Wish
 from windlass.worker.isolation.container.leftovers import end_outside
 from windlass.worker.isolation.container.mode import ContainerMode
-from windlass.worker.isolation.job_users import JobUsers
-from windlass.worker.isolation.mode import IsolationMode, Program, Wish
+from windlass.worker.isolation.job_users import PASSABLE, JobUsers, readable_by_all
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.isolation.own_files import (
     OPEN,
@@ -46,10 +45,8 @@ from windlass.worker.isolation.own_files import (
     present,
     signals_kept_by,
 )
-from windlass.worker.isolation.place import PASSABLE, readable_by_all
-from windlass.worker.isolation.sandbox import SandboxMode, Visible
-from windlass.worker.isolation.user import UserMode
-from windlass.worker.isolation.visible import own_python, visible_folders
+from windlass.worker.isolation.process import UserMode
+from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess, RunAs

@@ -1,17 +1,68 @@
-"""What an agent reports of its machine: architecture, sizes, tools and their versions.
+"""What an agent reports of its machine: architecture, sizes, tools, their versions, its limits.
 
 The quick facts are there at once; tools are asked in processes of their own while the
 agent already works. GPUs (`gpus.py`) are known before it enrols: no job gets one without its index.
+`limits:memory` and so on say how the worker holds jobs to their limits.
 """
 
+import asyncio
 import os
 import platform
 import re
 import shutil
+import signal
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple, Protocol
 
+from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.executors.media.ffmpeg import find_ffmpeg
-from windlass.worker.agent.program_output import output_of
+
+MAX_S = 10
+
+
+async def output_of(program: str, *arguments: str) -> str | None:
+    """Returns what a program prints; None if it is not there, fails or takes too long."""
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path, *arguments, stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return None
+    try:
+        output, _ = await asyncio.wait_for(process.communicate(), MAX_S)
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    return output.decode(errors="replace") if process.returncode == 0 else None
+
+
+CGROUP = "cgroup"
+RLIMIT = "rlimit"
+WATCHED = "watched"
+
+
+def mechanisms(
+    controllers: Collection[str], has_cgroup: bool, default: Isolation
+) -> dict[str, str]:
+    """Returns the mechanism for each limit, from what the keeper's cgroup has."""
+    own_user = RLIMIT if default != WEAKEST else WATCHED
+    found = {
+        "memory": CGROUP if "memory" in controllers else f"{RLIMIT}, {WATCHED}",
+        "cpu_time": f"{RLIMIT}, {CGROUP}" if has_cgroup else f"{RLIMIT}, {WATCHED}",
+        "processes": CGROUP if "pids" in controllers else own_user,
+        "open_files": RLIMIT,
+        "disk": f"{RLIMIT}, {WATCHED}",
+    }
+    return {f"limits:{name}": mechanism for name, mechanism in found.items()}
+
 
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
 # A line of `ffmpeg -encoders`, not of its legend (=): the encoder, and its codec if that differs.

@@ -21,22 +21,19 @@ from windlass.ports.gateway import Holder
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
 from windlass.wire.sync import Assignment, Finished, Released
-from windlass.worker.attempt import children
+from windlass.worker.attempt import calls
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
-from windlass.worker.attempt.files.files import Files
-from windlass.worker.attempt.limits import combined
+from windlass.worker.attempt.files import Files
+from windlass.worker.attempt.log import AttemptLog
+from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
-from windlass.worker.attempt.output import steps
-from windlass.worker.attempt.output.log import AttemptLog
-from windlass.worker.attempt.output.masking import Mask
-from windlass.worker.attempt.output.progress import Progress
-from windlass.worker.attempt.output.stacks import tell_stack
-from windlass.worker.attempt.processes import Processes
+from windlass.worker.attempt.processes import Processes, combined
+from windlass.worker.attempt.progress import Progress
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
-from windlass.worker.attempt.timers import DEFAULT, Timers
-from windlass.worker.attempt.unless_stopped import unless_stopped
+from windlass.worker.attempt.stacks import tell_stack
+from windlass.worker.attempt.timers import DEFAULT, Timers, unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
-from windlass.worker.isolation.mode import Confinement, Wish
+from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.keeper.kept_process import Fenced
 
 Done = TypeVar("Done")
@@ -285,16 +282,16 @@ class Attempt:
         """Submits jobs into the workflow of this one."""
         self._asked += 1
         if self._mask is not None:
-            request = children.conceal(request, self._mask)
+            request = calls.conceal_children(request, self._mask)
         request, context = self._record.adopt(request), self._context
         holder, number = self._holder(), self._asked
-        return await children.submit(context.gateway, context.clock, holder, request, number)
+        return await calls.submit_children(context.gateway, context.clock, holder, request, number)
 
     async def step(self, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for."""
         self._timers.note_activity()
-        request = steps.conceal(request, self._mask)
-        return await steps.ask(self._context, self._holder(), request, lambda: bool(self._why))
+        request = calls.conceal_step(request, self._mask)
+        return await calls.ask_step(self._context, self._holder(), request, lambda: bool(self._why))
 
     def alive(self) -> None:
         """Puts off the idle timeout, here and at the server."""

@@ -7,9 +7,9 @@ import msgspec
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.ports.executor import Result
 from windlass.wire.sync import Finished
-from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.masking import Mask
 from windlass.worker.core.ports import Key
-from windlass.worker.isolation.mode import ConfinementFailed
+from windlass.worker.isolation.confinement import ConfinementFailed
 from windlass.worker.keeper.kept_process import SpawnFailed
 
 MESSAGE_LIMIT = 4_000

@@ -1,16 +1,56 @@
-"""The processes of one attempt: started through the keeper, stopped together."""
+"""The processes of one attempt: started through the keeper, limited, stopped together."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from windlass.domain.job.forms import JobLimits, milliseconds
 from windlass.ports.executor import Limits, Process
 from windlass.worker.attempt.context import Keeper
-from windlass.worker.isolation.confined_process import ConfinedProcess, Tail
-from windlass.worker.isolation.mode import Confinement, Program, Settles
+from windlass.worker.isolation.confinement import (
+    ConfinedProcess,
+    Confinement,
+    Program,
+    Settles,
+    Tail,
+)
 from windlass.worker.keeper.kept_process import AS_WORKER, Ended, KeptProcess, RunAs
+
+
+def combined(given: Limits | None, own: JobLimits | None, most: JobLimits | None) -> Limits | None:
+    """Returns the limits of a program; `given` are those that its executor asks for."""
+    if own is None and most is None:
+        return given
+    parts = [part for part in (given, _limits(own), _limits(most)) if part is not None]
+    return Limits(
+        _least(part.memory_bytes for part in parts),
+        _least(part.cpu_seconds for part in parts),
+        () if given is None else given.cpus,
+        _least(part.processes for part in parts),
+        _least(part.open_files for part in parts),
+        _least(part.disk_bytes for part in parts),
+    )
+
+
+def _limits(limits: JobLimits | None) -> Limits | None:
+    if limits is None:
+        return None
+    cpu_ms = milliseconds(limits.cpu_time) or 0
+    return Limits(
+        int(limits.memory or 0),
+        -(-cpu_ms // 1000),
+        (),
+        limits.processes or 0,
+        limits.open_files or 0,
+        int(limits.disk or 0),
+    )
+
+
+def _least(amounts: Iterable[int]) -> int:
+    return min((amount for amount in amounts if amount), default=0)
+
 
 Wrapping = Callable[[Coroutine[Any, Any, Program]], Awaitable[Program]]
 

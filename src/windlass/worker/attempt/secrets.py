@@ -17,7 +17,7 @@ from windlass.domain.access.secrets import (
     check_secret_namespace,
 )
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.masking import Mask
 
 VARIABLE_START: Final = "WINDLASS_SECRET_"
 VALUE_LIMIT: Final = 65_536  # bytes: much larger ones do not fit into an environment

@@ -1,11 +1,13 @@
-"""The timers of one attempt: its timeout, its idle timeout, and the limit of its stop."""
+"""The timers of one attempt (timeout, idle timeout, stop), and work that a stop ends."""
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from windlass.domain.lifecycle.timeouts import NEAR
 from windlass.domain.values.quantities import readable_duration
+from windlass.worker.keeper.kept_process import Fenced
 
 COARSE_MS = 10_000  # timeouts above this are checked now and then, without a timer each
 DEFAULT = ": the job has no timeout of its own (--timeout sets one)"
@@ -113,3 +115,22 @@ class Timers:
 
 def _ignore(message: str) -> None:
     """Does nothing: the attempt has ended."""
+
+
+Done = TypeVar("Done")
+
+
+async def unless_stopped(work: Coroutine[Any, Any, Done], stopping: asyncio.Event) -> Done:
+    """Waits for the work; raises `Fenced` if the attempt is stopped before it ends."""
+    loop = asyncio.get_running_loop()
+    working = loop.create_task(work)
+    stopped = loop.create_task(stopping.wait())
+    try:
+        await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        working.cancel()
+        stopped.cancel()
+    if stopping.is_set():
+        await asyncio.wait((working,))
+        raise Fenced("the attempt is being stopped")
+    return working.result()

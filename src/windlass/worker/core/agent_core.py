@@ -13,10 +13,9 @@ from windlass.domain.values.errors import (
     WindlassError,
 )
 from windlass.wire.enrolment import EnrolReply
-from windlass.worker.core.backoff import Backoff
 from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.core.ports import Machine, Ports
-from windlass.worker.core.sync_loop import IncarnationEnded, SyncLoop
+from windlass.worker.core.sync_loop import Backoff, IncarnationEnded, SyncLoop
 
 LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
 LOGS_S = 4  # for the logs of its last jobs

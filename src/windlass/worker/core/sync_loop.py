@@ -2,7 +2,7 @@
 
 A newer sync ends the wait of an older one, whose reply is then ignored: what it held is
 sent again, because `received` did not rise. Only replies to the newest extend the
-deadline, counted from the moment that sync was sent.
+deadline, counted from the moment that sync was sent. `Backoff` spreads the pauses between tries.
 """
 
 import asyncio
@@ -12,11 +12,36 @@ from typing import Any
 import structlog
 
 from windlass.domain.values.errors import Conflict, NotFound, Overloaded, Unreachable, WindlassError
+from windlass.ports.clock import Chance
 from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
-from windlass.worker.core.backoff import Backoff
 from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
 from windlass.worker.core.ports import Ports, Starter
 from windlass.worker.core.slots import Slots
+
+
+class Backoff:
+    """Doubles the pause from `first_ms` up to `longest_ms`."""
+
+    def __init__(self, chance: Chance, first_ms: int, longest_ms: int) -> None:
+        self.failures = 0
+        self._chance = chance
+        self._first_ms = first_ms
+        self._longest_ms = longest_ms
+
+    def reset(self) -> None:
+        """Begins with the shortest pause again."""
+        self.failures = 0
+
+    def next_ms(self) -> int:
+        """Returns the pause before the next try."""
+        pause = min(self._first_ms * 2 ** min(self.failures, 10), self._longest_ms)
+        self.failures += 1
+        return self.spread(pause)
+
+    def spread(self, pause_ms: float) -> int:
+        """Returns half to all of a pause, so that agents do not return all at once."""
+        return int(pause_ms * (0.5 + self._chance.fraction() / 2))
+
 
 FIRST_PAUSE_MS = 100
 MAX_PAUSE_MS = 5_000

@@ -17,11 +17,10 @@ from windlass.domain.matching.isolation import (
     strongest,
 )
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.worker.isolation.confinement import Confinement, IsolationMode
 from windlass.worker.isolation.job_users import try_users
-from windlass.worker.isolation.mode import Confinement, IsolationMode
-from windlass.worker.isolation.process import ProcessMode
+from windlass.worker.isolation.process import ProcessMode, UserMode
 from windlass.worker.isolation.sandbox import SandboxMode, Visible
-from windlass.worker.isolation.user import UserMode
 from windlass.worker.keeper.kept_process import AS_WORKER
 from windlass.worker.keeper.scratch import Scratch
 

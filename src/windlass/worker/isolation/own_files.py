@@ -16,9 +16,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
+from windlass.worker.keeper import landlock
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.walls import landlock
-from windlass.worker.keeper.walls.namespaces import make_view
+from windlass.worker.keeper.namespaces import make_view
 
 OWN_FILES: Final = "isolation:own_files"  # metadata: how they are kept from jobs in `process`
 SIGNALS: Final = "isolation:signals"  # metadata: what keeps jobs from signalling others

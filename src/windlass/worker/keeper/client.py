@@ -25,7 +25,7 @@ from windlass.worker.keeper.kept_process import (
     RunAs,
     SpawnFailed,
 )
-from windlass.worker.keeper.walls.walls import CLOSED, USERS, VIEW
+from windlass.worker.keeper.walls import CLOSED, USERS, VIEW
 
 FDS_PER_FRAME = 100
 OWN = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "USER")  # all it sees

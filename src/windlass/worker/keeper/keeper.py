@@ -29,7 +29,6 @@ from typing import Any
 
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Boxes
-from windlass.worker.keeper.disk import DiskMeter
 from windlass.worker.keeper.folders import holds_something
 from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.guard import fork_keeper
@@ -37,8 +36,8 @@ from windlass.worker.keeper.launch import Allowed, Parents, Start, launch, pinne
 from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
 from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import Record
-from windlass.worker.keeper.walls.walls import Walls
-from windlass.worker.keeper.watch import passed, usage_of
+from windlass.worker.keeper.walls import Walls
+from windlass.worker.keeper.watch import DiskMeter, passed, usage_of
 
 FENCED = -1  # in place of an errno: the deadline has passed, nothing may be started
 INLINE = 16_384  # so much output goes to the agent in messages; then it gets the pipe

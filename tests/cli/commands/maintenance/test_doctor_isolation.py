@@ -14,7 +14,7 @@ from tests.support.debian import missing_reason
 from tests.support.unprivileged import become_user, open_python
 from windlass.cli.commands.maintenance.doctor import examine_isolation, namespaces_of
 from windlass.wire.workers import WorkerInfo
-from windlass.worker.keeper.walls import landlock
+from windlass.worker.keeper import landlock
 
 SOURCES = Path(__file__).parents[4]
 ORDINARY = 69_999  # a uid without an account

@@ -10,7 +10,7 @@ from windlass.cli.output.text import print_json, say
 from windlass.client.own_agent import OwnAgent, own_agent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
-from windlass.tasks.single import about_one
+from windlass.tasks.submitting import about_one
 
 
 def agent_of(at: Connection) -> OwnAgent | None:

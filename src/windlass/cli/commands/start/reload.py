@@ -17,7 +17,7 @@ import structlog
 
 from windlass.cli.commands.start.hide_secrets import HELD, PREFIX, RELOADED, hold, hold_text
 from windlass.clock import RealClock
-from windlass.executors.python.code.store import Stamp, stamp_of
+from windlass.executors.python.code_store import Stamp, stamp_of
 from windlass.worker.agent.agent import Agent
 
 LOOK_MS: Final = 500

@@ -21,8 +21,8 @@ from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import counted
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
+from windlass.workflows.format import published
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests
-from windlass.workflows.schema import published
 
 NAMES_SHOWN = 3
 

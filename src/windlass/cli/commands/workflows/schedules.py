@@ -7,8 +7,8 @@ import msgspec
 from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
+from windlass.cli.options.connection import DEFAULT_PLACE, Place, ScheduleName
 from windlass.cli.options.flags import Flag, Json, Priority
-from windlass.cli.options.names import DEFAULT_PLACE, Place, ScheduleName
 from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say

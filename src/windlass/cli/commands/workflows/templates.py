@@ -6,8 +6,8 @@ from cyclopts import App
 
 from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows.workflows import start
+from windlass.cli.options.connection import DEFAULT_PLACE, Place, TemplateName
 from windlass.cli.options.flags import Json
-from windlass.cli.options.names import DEFAULT_PLACE, Place, TemplateName
 from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say

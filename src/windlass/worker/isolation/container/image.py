@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from windlass.domain.matching.isolation import Pull
+from windlass.worker.isolation.confinement import ConfinementFailed
 from windlass.worker.isolation.container.engine import Engine, EngineAway, Ran
-from windlass.worker.isolation.mode import ConfinementFailed
 
 SETTINGS: Final = "config.json"  # what docker calls the file with credentials
 DEFAULT_REGISTRY: Final = "docker.io"

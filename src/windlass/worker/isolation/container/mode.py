@@ -23,6 +23,7 @@ from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
+from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Program, Wish
 from windlass.worker.isolation.container.arguments import (
     SCRATCH,
     SOCKET,
@@ -41,7 +42,6 @@ from windlass.worker.isolation.container.engine import (
 )
 from windlass.worker.isolation.container.image import Images, write_private
 from windlass.worker.isolation.container.leftovers import end_pause
-from windlass.worker.isolation.mode import Confinement, ConfinementFailed, Program, Wish
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
 from windlass.worker.keeper.kept_process import Ended, RunAs

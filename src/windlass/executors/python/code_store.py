@@ -23,14 +23,8 @@ from importlib.machinery import (
 from pkgutil import get_importer
 from typing import Any
 
-from windlass.executors.python.code.snapshot import (
-    KEPT,
-    NAME_LIMIT,
-    NOT_KEPT,
-    Kept,
-    is_keepable,
-)
 from windlass.executors.python.messages import send_file
+from windlass.executors.python.snapshot import KEPT, NAME_LIMIT, NOT_KEPT, Kept, is_keepable
 
 Stamp = tuple[int, int] | None
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from windlass.worker.keeper import landlock, namespaces
 from windlass.worker.keeper.folders import enter, hand_over, make_folder, take_back
 from windlass.worker.keeper.launch import Start, nothing
-from windlass.worker.keeper.walls import landlock, namespaces
 
 VIEW = "view"  # a user and a mount namespace without Windlass's own files
 USERS = "users"  # a user namespace that has the uids of jobs

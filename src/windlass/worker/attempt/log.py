@@ -1,4 +1,4 @@
-"""A job's output on its way to the server: bounded, in order, and never in the way.
+"""The log of one attempt: its output on the way to the server, bounded, and never in the way.
 
 A job that writes faster than the server takes is held back at its pipe; the loop of the
 agent goes on. Over the log's limit the middle is left out and the end is kept.
@@ -11,10 +11,11 @@ from typing import Literal
 
 import structlog
 
-from windlass.blobs.masking import Masker
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.masking import Mask, Masker
 
 READ = 65_536
 CHUNK = 262_144  # bytes in one call
@@ -262,3 +263,45 @@ class LogPump:
                 await self._clock.sleep_ms(RETRY_MS)  # The disk of the store may be full.
             else:
                 return
+
+
+KNOWN_MS = 2_000  # for the first bytes of a log to be kept
+DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
+
+
+class AttemptLog:
+    """Sends output, with secrets hidden; `active` is called with every output."""
+
+    __slots__ = ("_pump",)
+
+    def __init__(
+        self, context: AgentContext, holder: Holder, mask: Mask | None, active: Callable[[], None]
+    ) -> None:
+        self._pump = LogPump(
+            context.gateway, holder, context.log_limit, context.clock, active,
+            None if mask is None else mask.stream(),
+        )  # fmt: skip
+
+    def write(self, data: bytes) -> None:
+        """Adds output."""
+        self._pump.feed(data)
+
+    def attach(self, fd: int) -> None:
+        """Reads output from this pipe from now on."""
+        self._pump.attach(fd)
+
+    def full(self, resume: Callable[[], None]) -> bool:
+        """Returns whether more output should wait; then `resume` is called once there is room."""
+        return self._pump.full(resume)
+
+    async def known(self) -> None:
+        """Waits until the pipes have ended and the server knows of the log."""
+        await self._pump.drained(DRAIN_MS)
+        await self._pump.known(KNOWN_MS)
+
+    async def finish(self, peak_memory: int, lost: bool) -> None:
+        """Sends the rest and ends the log; drops it if the lease is lost."""
+        if lost:
+            self._pump.abandon()
+        self._pump.peak_memory = peak_memory
+        await self._pump.finish()

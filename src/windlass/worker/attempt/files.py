@@ -1,5 +1,10 @@
-"""The files of one attempt: its scratch folder, and artifacts on their way in and out."""
+"""The files of one attempt: its scratch folder, and artifacts on their way in and out.
 
+Files are hashed, sent and placed without blocking the loop.
+"""
+
+import hashlib
+import mimetypes
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -13,12 +18,50 @@ from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.domain.tasks.references import DIGEST, FILE, references_in, replaced
 from windlass.domain.tasks.sources import literal_glob
 from windlass.domain.values.errors import InvalidInput, NotFound, Overloaded, StoreUnavailable
+from windlass.ports.clock import Clock
 from windlass.ports.executor import Result
-from windlass.ports.gateway import Holder
+from windlass.ports.gateway import AttemptGateway, Holder
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.files import artifacts
-from windlass.worker.attempt.files.find_files import find_files
-from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt.masking import Mask
+
+CHUNK = 1 << 20
+
+
+async def send(
+    gateway: AttemptGateway, holder: Holder, name: str, path: Path, clock: Clock
+) -> None:
+    """Hashes a file and uploads it."""
+    digest = await hash_file(path, clock)
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    await gateway.put_artifact(holder, name, path, digest, kind)
+
+
+async def hash_file(path: Path, clock: Clock) -> str:
+    """Returns the SHA-256 of a file; the loop goes on between its pieces."""
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while piece := file.read(CHUNK):
+            digest.update(piece)
+            await clock.sleep_ms(0)
+    return digest.hexdigest()
+
+
+async def place(
+    gateway: AttemptGateway, holder: Holder, job: int, artifact: str, folder: Path, path: str
+) -> None:
+    """Downloads an artifact to `path` below `folder`."""
+    await gateway.get_artifact(holder, job, artifact, _target(folder, path))
+
+
+def _target(folder: Path, path: str) -> Path:
+    root = folder.resolve()
+    target = (root / path).resolve()
+    if target == root or not target.is_relative_to(root):
+        raise InvalidInput("inputs", "a path inside the scratch directory", path)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return target
+
 
 INPUTS: Final = "inputs"  # where files of arguments are placed in the scratch folder
 RESULT_FILE: Final = "result.json"  # the artifact that a large result becomes
@@ -80,7 +123,7 @@ class Files:
         """Places an artifact of another job at `path` in the scratch folder."""
         gateway = self._context.gateway
         try:
-            await artifacts.place(gateway, self._holder, job, artifact, self.made_folder(), path)
+            await place(gateway, self._holder, job, artifact, self.made_folder(), path)
         except NotFound:
             raise NotFound(f"artifact {_shortened(artifact)} of job", job) from None
 
@@ -159,13 +202,13 @@ class Files:
         context = self._context
         for pause_ms in PAUSES_MS:
             try:
-                await artifacts.send(context.gateway, self._holder, name, path, context.clock)
+                await send(context.gateway, self._holder, name, path, context.clock)
                 return
             except (StoreUnavailable, Overloaded) as error:
                 job = self._holder.job
                 log.warning("upload_failed", job=job, artifact=name, error=error.message)
             await context.clock.sleep_ms(pause_ms)
-        await artifacts.send(context.gateway, self._holder, name, path, context.clock)
+        await send(context.gateway, self._holder, name, path, context.clock)
 
 
 def _shortened(artifact: str) -> str:

@@ -11,7 +11,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Executor, JobContext
 from windlass.ports.gateway import AttemptGateway, Holder
 from windlass.wire.files import StackReport, StackThread
-from windlass.worker.attempt.output.masking import Mask
+from windlass.worker.attempt.masking import Mask
 
 PATIENCE_S: Final = 3.0
 NO_FUNCTION: Final = "only running Python functions have a stack that can be shown"

@@ -21,8 +21,8 @@ from windlass.domain.job.conditions import (
 from windlass.domain.job.run_if import FUNCTIONS, check_call, mentions
 from windlass.domain.values.names import did_you_mean
 from windlass.workflows.checking import listed
-from windlass.workflows.expressions.substitution import Scope
 from windlass.workflows.nodes import Misdescribed, Node, plain
+from windlass.workflows.substitution import Scope
 
 _WRAPPED: Final = re.compile(r"\s*\$\{\{(.*)\}\}\s*", re.DOTALL)
 _OF_JOB: Final = re.compile(r"jobs\.(.+)\.(?:state|outputs\.([\w-]+))")
