@@ -32,7 +32,7 @@ from tests.support.postgres import start_postgres
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State, is_terminal
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State, is_terminal
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import WindlassError
 
@@ -175,13 +175,13 @@ class Farm:
     def __init__(self, fleet: Fleet, jobs: Sequence[Planned], rate: float) -> None:
         self._fleet = fleet
         self._jobs = jobs
-        self._rate = rate
+        self.rate = rate
         self._began_ms = 0.0
         self.ids: dict[int, Planned] = {}
 
     def due_ms(self, job: Planned) -> float:
         """Returns when the job was to be submitted."""
-        return self._began_ms + job.number / self._rate * 1000
+        return self._began_ms + job.number / self.rate * 1000
 
     async def run(self) -> None:
         """Submits all jobs at the rate, kills on the way, and waits until every job has ended."""
@@ -192,7 +192,7 @@ class Farm:
             killing = set()
             sent = 0
             while sent < len(self._jobs):
-                due = min(len(self._jobs), int((time.monotonic() - began) * self._rate))
+                due = min(len(self._jobs), int((time.monotonic() - began) * self.rate))
                 if due > sent:
                     await self._submit(client, self._jobs[sent:due])
                     sent = due
@@ -236,6 +236,8 @@ class Ended(msgspec.Struct, frozen=True):
     waited_s: float | None
     is_correct: bool
     has_completed: bool
+    due_s: float  # after the first job was due
+    outcome: str  # the kind of job, and how and why it ended
 
 
 class Played(msgspec.Struct, frozen=True):
@@ -246,7 +248,7 @@ class Played(msgspec.Struct, frozen=True):
 
 
 FIRST_STARTS: Final = """
-SELECT j.id, j.state, j.failure, j.result, least(j.started_at, min(a.started_at)) AS started_at,
+SELECT j.id, j.state, j.failure, j.reason, j.attempt, j.result, least(j.started_at, min(a.started_at)) AS started_at,
        (SELECT count(*) FROM artifacts f WHERE f.job = j.id AND f.attempt = j.attempt) AS files
 FROM jobs j LEFT JOIN attempts a ON a.job = j.id
 GROUP BY j.id
@@ -278,8 +280,16 @@ async def look(dsn: str, farm: Farm) -> Played:
         started = row and row["started_at"]
         waited = max(0.0, started - farm.due_ms(planned)) / 1000 if started else None
         correct = row is not None and _is_right(planned, row)
-        found.append(Ended(planned.queue, waited, correct, completed))
+        outcome = "absent" if row is None else _outcome(planned, row)
+        due_s = planned.number / farm.rate
+        found.append(Ended(planned.queue, waited, correct, completed, due_s, outcome))
     return Played(found, [row["reason"] for row in said])
+
+
+def _outcome(planned: Planned, row: asyncpg.Record) -> str:
+    kind = f"{planned.task}{', fails at first' if planned.fails else ''}"
+    state = STATE_BY_CODE[row["state"]]
+    return f"{kind}: {state} after {row['attempt']} attempts: {str(row['reason'])[:80]}"
 
 
 def _is_right(planned: Planned, row: asyncpg.Record) -> bool:
@@ -313,6 +323,20 @@ def lines(ended: Sequence[Ended], target: Mapping[str, float]) -> list[str]:
 
 def is_good(job: Ended, target: Mapping[str, float]) -> bool:
     return job.is_correct and job.waited_s is not None and job.waited_s <= target[job.queue]
+
+
+def misses(ended: Sequence[Ended], target: Mapping[str, float]) -> list[str]:
+    """Lines about jobs that started late, by when they were due, and that ended wrongly, by how."""
+    late = Counter(
+        (job.queue, int(job.due_s // 10) * 10)
+        for job in ended
+        if job.is_correct and not is_good(job, target)
+    )
+    wrong = Counter((job.queue, job.outcome) for job in ended if not job.is_correct)
+    return [
+        *(f"{count} late in {queue}, due {at} s on" for (queue, at), count in sorted(late.items())),
+        *(f"{count} wrong in {queue}: {how}" for (queue, how), count in sorted(wrong.items())),
+    ]
 
 
 async def play(
@@ -359,7 +383,7 @@ def main() -> int:
     share = sum(is_good(job, TARGET_S) for job in ended) / len(ended)
     print(f"goal: {GOAL:.1%} in time and correct: {'met' if share >= GOAL else 'MISSED'}")
     print("\n".join(played.suspected) or "no worker was suspected")
-    print(dict(Counter(job.queue for job in ended if not is_good(job, TARGET_S))))
+    print("\n".join(misses(ended, TARGET_S)))
     return 0 if share >= GOAL else 1
 
 

@@ -68,7 +68,9 @@ export function TokensView() {
           <p>Change the filters to see others.</p>
         </Empty>
       )}
-      {tokens.length > 0 && <TokenTable tokens={tokens.slice(0, MAX_COUNT)} mayChange={mayCreate} />}
+      {tokens.length > 0 && (
+        <TokenTable tokens={tokens.slice(0, MAX_COUNT)} mayChange={mayCreate} />
+      )}
       {creating && <CreateDialog onClose={() => setCreating(false)} />}
     </Page>
   );

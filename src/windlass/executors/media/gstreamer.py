@@ -78,7 +78,7 @@ async def launch(context: JobContext, args: GstreamerArgs) -> Result:
             shown = float(percent[1]) / 100
             context.progress(shown)
 
-    env = {"GST_DEBUG": LEVELS, "GST_DEBUG_NO_COLOR": "1", "GST_DEBUG_FILE": str(report),
+    env = {"GST_DEBUG": LEVELS, "GST_DEBUG_NO_COLOR": "1", "GST_DEBUG_FILE": REPORT,
            "LC_ALL": "C.UTF-8"}  # fmt: skip
     command = [*AS_ONE, *command_line(program, args)]
     end = await run_tool(context, command, env, hear, doomed)
