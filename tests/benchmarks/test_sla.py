@@ -15,19 +15,25 @@ SHORT_TIMES = TIMES[: TIMES.index("--bad-worker-jobs")]
 
 
 def test_every_job_starts_in_time_and_ends_correctly(tmp_path: Path, postgres_dsn: str) -> None:
-    played = run(sla.play(tmp_path, postgres_dsn, JOBS, JOBS_PER_SECOND, "process", SHORT_TIMES))
+    played = run(sla.play(tmp_path, postgres_dsn, JOBS, JOBS_PER_SECOND, "auto", SHORT_TIMES))
     ended = played.ended
     assert len(ended) == JOBS
     said = "\n".join(sla.lines(ended, TARGET_S))
-    assert [job for job in ended if not sla.is_good(job, TARGET_S)] == [], said
+    assert sla.misses(ended, TARGET_S) == [], said
     assert "all          150" in said
     assert played.suspected == []
     assert sum(job.has_completed for job in ended) == JOBS - sla.GONE
 
 
 def test_what_waits_too_long_or_ends_wrong_is_not_counted() -> None:
-    job = sla.Ended("live", 9.0, is_correct=True, has_completed=True)
-    late = sla.Ended("live", 11.0, is_correct=True, has_completed=True)
-    never = sla.Ended("live", None, is_correct=False, has_completed=False)
-    wrong = sla.Ended("live", 1.0, is_correct=False, has_completed=True)
-    assert [sla.is_good(j, sla.TARGET_S) for j in (job, late, never, wrong)] == [True, *[False] * 3]
+    job = sla.Ended("live", 9.0, True, True, 0.0, "shell: completed")
+    late = sla.Ended("live", 11.0, True, True, 23.0, "shell: completed")
+    never = sla.Ended("live", None, False, False, 30.0, "shell: queued")
+    wrong = sla.Ended("live", 1.0, False, True, 30.0, "python: completed")
+    ended = (job, late, never, wrong)
+    assert [sla.is_good(each, sla.TARGET_S) for each in ended] == [True, *[False] * 3]
+    assert sla.misses(ended, sla.TARGET_S) == [
+        "1 late in live, due 20 s on",
+        "1 wrong in live: python: completed",
+        "1 wrong in live: shell: queued",
+    ]

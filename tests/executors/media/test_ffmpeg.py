@@ -120,6 +120,32 @@ def test_an_unreachable_input_is_a_network_failure(
     on_bench(body)
 
 
+def test_a_server_that_hangs_up_is_a_network_failure(on_bench: OnBench) -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async def body(bench: Workbench) -> None:
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            address = f"http://127.0.0.1:{port}/clip.mp4"
+            result, _ = await transcode(bench, inputs=[address], output="a.mp4")
+        assert (result.outcome, result.failure) == ("failed", "network")
+        assert result.message == f"{address}: End of file"
+
+    on_bench(body)
+
+
+def test_a_file_that_is_cut_off_is_no_network_failure(on_bench: OnBench, tmp_path: Path) -> None:
+    async def body(bench: Workbench) -> None:
+        empty = tmp_path / "clip.mp3"
+        empty.write_bytes(b"")
+        result, _ = await transcode(bench, inputs=[str(empty)], output="a.mp4")
+        assert (result.outcome, result.failure) == ("failed", "execution")
+
+    on_bench(body)
+
+
 def test_an_unreachable_output_is_a_network_failure(on_bench: OnBench, closed_port: int) -> None:
     async def body(bench: Workbench) -> None:
         address = f"rtmp://127.0.0.1:{closed_port}/live/x"

@@ -87,6 +87,23 @@ def test_a_job_chooses_its_own_home_user_and_folder_of_temporary_files(
     play(tmp_path, scene)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only jobs of root's workers have other users")
+def test_a_job_finds_its_folder_by_path_below_a_private_one_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = missing_reason("bwrap")
+    if why is not None:
+        pytest.skip(why)
+    monkeypatch.chdir(tmp_path)  # which sandboxes show, but only root may enter
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(isolation="sandbox"):
+            job = await rig.submit("sh", "-c", "echo here > $HOME/file; cat $PWD/file")
+            assert await rig.files.log_end(job) == b"here\n"
+
+    play(tmp_path, scene)
+
+
 def test_a_stop_reaches_the_program_and_nothing_outlives_the_job(tmp_path: Path, mode: str) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent(isolation=mode, slots=2):

@@ -57,6 +57,11 @@ _PATTERNS: Final = (
 _TABLE: Final = tuple(
     (failure, re.compile(pattern, re.IGNORECASE)) for failure, pattern in _PATTERNS
 )
+# ffmpeg says only that the file ended where a server closes the connection without an answer.
+_CUT_OFF: Final = re.compile(
+    r"^error opening input file ([a-z]+://\S+?)\.?\s*\nerror opening input files: end of file",
+    re.IGNORECASE | re.MULTILINE,
+)
 _TAG: Final = re.compile(r"^\[[^\]]* @ 0x[0-9a-f]+\]\s*")
 _DEBUG: Final = re.compile(
     r"^\d+:\d\d:\d\d\.\d+\s+\d+\s+0x[0-9a-f]+\s+\w+\s+\S+\s+\S+?:\d+:[^:]*:\s*"
@@ -71,6 +76,9 @@ def judge(text: str) -> Verdict:
         for line in lines:
             if pattern.search(line):
                 return Verdict(failure, _plain(line))
+    cut_off = _CUT_OFF.search(text)
+    if cut_off is not None:
+        return Verdict(FailureClass.NETWORK, _plain(f"{cut_off[1]}: End of file"))
     return Verdict(FailureClass.EXECUTION, _telling(lines))
 
 

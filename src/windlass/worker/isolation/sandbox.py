@@ -200,7 +200,7 @@ class SandboxMode:
                 words += ["--dev-bind-try", path, path]
         for shared in self._visible.shared:
             words += [*_parents(shared), "--ro-bind-try", str(shared), str(shared)]
-        for hidden in self._hidden():
+        for hidden in (*self._closed_above(wish.scratch), *self._hidden()):
             words += ["--tmpfs", str(hidden)]
         if wish.job:
             words += [*_parents(wish.scratch), "--bind", str(wish.scratch), str(wish.scratch)]
@@ -241,12 +241,20 @@ class SandboxMode:
 
     def _hidden(self) -> list[Path]:
         """Returns the hidden folders that would be visible otherwise."""
-        seen = (*map(Path, SYSTEM), *self._visible.shared)
-        return [
-            hidden
-            for hidden in self._visible.hidden
-            if hidden.is_dir() and any(hidden.is_relative_to(folder) for folder in seen)
-        ]
+        return [path for path in self._visible.hidden if path.is_dir() and self._is_seen(path)]
+
+    def _closed_above(self, scratch: Path) -> list[Path]:
+        """Returns the outermost visible folder above `scratch` that its user may not enter.
+
+        An empty one takes its place. Otherwise no path would lead to the scratch directory.
+        """
+        if os.geteuid() != 0:
+            return []
+        above = [path for path in reversed(scratch.parents) if self._is_seen(path)]
+        return [path for path in above if not path.stat().st_mode & stat.S_IXOTH][:1]
+
+    def _is_seen(self, path: Path) -> bool:
+        return any(path.is_relative_to(folder) for folder in (*SYSTEM, *self._visible.shared))
 
 
 class Sandbox:
