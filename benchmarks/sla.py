@@ -248,7 +248,8 @@ class Played(msgspec.Struct, frozen=True):
 
 
 FIRST_STARTS: Final = """
-SELECT j.id, j.state, j.failure, j.reason, j.attempt, j.result, least(j.started_at, min(a.started_at)) AS started_at,
+SELECT j.id, j.state, j.failure, j.reason, j.attempt, j.result,
+       least(j.started_at, min(a.started_at)) AS started_at,
        (SELECT count(*) FROM artifacts f WHERE f.job = j.id AND f.attempt = j.attempt) AS files
 FROM jobs j LEFT JOIN attempts a ON a.job = j.id
 GROUP BY j.id
