@@ -254,7 +254,9 @@ class SandboxMode:
         return [path for path in above if not path.stat().st_mode & stat.S_IXOTH][:1]
 
     def _is_seen(self, path: Path) -> bool:
-        return any(path.is_relative_to(folder) for folder in (*SYSTEM, *self._visible.shared))
+        return any(
+            path.is_relative_to(folder) for folder in (*map(Path, SYSTEM), *self._visible.shared)
+        )
 
 
 class Sandbox:
