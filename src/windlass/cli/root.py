@@ -80,6 +80,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "explain": Command(f"{_HERE}.jobs.explain:explain", JOBS),
     "time": Command(f"{_HERE}.jobs.explain:time_spent", JOBS),
     "stack": Command(f"{_HERE}.jobs.stack:stack", JOBS),
+    "spool": Command(f"{_HERE}.jobs.spool:spool", JOBS),
     "workflows": Command(f"{_HERE}.workflows.workflows:workflows", WORKFLOWS, alias="workflow"),
     "templates": Command(f"{_HERE}.workflows.templates:templates", WORKFLOWS),
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),

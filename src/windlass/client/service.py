@@ -280,12 +280,12 @@ class HttpService:
     async def open(self) -> None:
         """Delivers what waits in the spool; connections are made as they are needed."""
         spool = self._options.spool
-        if spool is not None and await spool.is_waiting(self._place):
+        if spool is not None and await spool.is_waiting(self.place):
             from windlass.ports.test_runs import refuse_in_tests
 
             with suppress(Conflict):
                 refuse_in_tests("a spool")
-                spool.deliver(self._place, self._deliver)
+                spool.deliver(self.place, self._deliver)
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Sends a submission with a key, so that it can be repeated if no answer came."""
@@ -301,14 +301,14 @@ class HttpService:
     async def _submit_or_keep(self, request: SubmitRequest, spool: "Spool") -> SubmitReply:
         """Sends a submission, unless others wait; raises `Spooled` if it has to wait, too."""
         why = None
-        if not await spool.is_waiting(self._place):
+        if not await spool.is_waiting(self.place):
             try:
                 return await self._post(request)
             except WrongServer:
                 raise  # Time does not mend an address.
             except PASSES as error:
                 why = error
-        raise await spool.keep(self._place, request, why, self._deliver) from why
+        raise await spool.keep(self.place, request, why, self._deliver) from why
 
     async def _post(self, request: SubmitRequest) -> SubmitReply:
         return await self._send(self._posting(request), len(request.jobs))
@@ -322,7 +322,8 @@ class HttpService:
         return partial(self.transport.call, "POST", "/api/v1/jobs", SubmitReply, request)
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
+        """The addresses of its servers, as a spool notes them."""
         return ",".join(sorted(self.transport.addresses))
 
     def submitting(self, seconds: float | None, spools: bool | None) -> "HttpService":

@@ -63,6 +63,14 @@ class Entry(NamedTuple):
     request: bytes
 
 
+class Waiting(NamedTuple):
+    """A submission that waits, and for which server."""
+
+    number: int
+    server: str
+    request: bytes
+
+
 class SpoolFolder:
     """The files: what waits, what was answered, and what was refused. Its calls block."""
 
@@ -99,6 +107,12 @@ class SpoolFolder:
         with self._open() as file:
             found = file.execute(asked, (server,)).fetchone()
         return None if found is None else Entry(*found)
+
+    def waiting(self) -> list[Waiting]:
+        """Returns all submissions that wait, the oldest first."""
+        asked = "SELECT number, server, request FROM entries WHERE request IS NOT NULL ORDER BY 1"
+        with self._open() as file:
+            return [Waiting(*found) for found in file.execute(asked)]
 
     def others(self, server: str) -> list[str]:
         """Returns the other servers that submissions wait for."""
