@@ -110,7 +110,7 @@ class PostgresServer:
         give_up_at = time.monotonic() + STOP_SECONDS
         while self.ask(query) != "t":
             if time.monotonic() > give_up_at:
-                raise RuntimeError(f"waited {STOP_SECONDS} s in vain: {query}")
+                raise RuntimeError(f"gave up after {STOP_SECONDS} s: {query}")
             time.sleep(POLL_SECONDS)
 
     def stop(self) -> None:

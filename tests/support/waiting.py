@@ -15,4 +15,4 @@ async def until(
             while not await check():  # noqa: ASYNC110 - it happens in other processes
                 await asyncio.sleep(every)
     except TimeoutError:
-        raise AssertionError(f"waited {seconds} s in vain: {what}") from None
+        raise AssertionError(f"gave up after {seconds} s waiting for: {what}") from None

@@ -153,6 +153,19 @@ def test_a_transaction_that_read_too_early_says_how_to_begin_it(file: Path) -> N
     assert "BEGIN IMMEDIATE" in "".join(refused.value.__notes__)
 
 
+def test_a_transaction_that_read_while_another_one_writes_says_so_too(file: Path) -> None:
+    other, mine = apsw.Connection(str(file)), apsw.Connection(str(file))
+    other.set_busy_timeout(30_000)
+    mine.set_busy_timeout(30_000)
+    with mine:
+        mine.execute("SELECT count(*) FROM orders").fetchall()
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(apsw.BusyError) as refused:
+            add.submit_in(mine, 1, b=2)
+        other.execute("ROLLBACK")
+    assert "BEGIN IMMEDIATE" in "".join(refused.value.__notes__)
+
+
 def test_what_the_file_does_not_know_is_refused_in_the_transaction(file: Path) -> None:
     connection = sqlite3.connect(file, timeout=30)
     with pytest.raises(InvalidInput, match="the id of an existing job"):

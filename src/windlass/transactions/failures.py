@@ -15,10 +15,12 @@ NO_FUNCTION: Final = "42883"
 NOT_ALLOWED: Final = "42501"
 
 NO_TABLE: Final = re.compile(r"no such (table: sequences|column: value)\b")  # of SQLite
-BUSY_SNAPSHOT: Final = 517  # of SQLite: this transaction read, then another one wrote
+# Of SQLite: another transaction writes, or wrote after this one had read. One that has read is
+# refused at once, whatever its busy timeout.
+BUSY: Final = (5, 517)
 BEGIN_IMMEDIATE: Final = (
-    "The transaction read before it wrote, and another one wrote in between: begin it with BEGIN "
-    "IMMEDIATE, or run it again."
+    "Another transaction writes, or wrote after this one had read: set a busy timeout and begin "
+    "this one with BEGIN IMMEDIATE, so that it waits, or run it again."
 )
 
 UPGRADE: Final = "run `windlass db upgrade --store postgresql://…` with the role of the servers"
@@ -38,7 +40,7 @@ def explain_failure(error: Exception) -> WindlassError | None:
         if NO_TABLE.search(str(cause)):
             return no_store()
         code = getattr(cause, "sqlite_errorcode", None) or getattr(cause, "extendedresult", None)
-        if code == BUSY_SNAPSHOT:
+        if code in BUSY:
             error.add_note(BEGIN_IMMEDIATE)
             return None
     return None

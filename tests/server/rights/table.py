@@ -81,7 +81,7 @@ async def call_all(world: World) -> list[Cell]:
         refused = [who for who in world.callers if wanted[who.title] != DONE]
         served = [who for who in world.callers if wanted[who.title] == DONE]
         newest, _ = await world.changes_by_callers(newest)
-        # Together: some are told only after a wait that it was in vain.
+        # At the same time, because some are refused only after a wait.
         cells += await asyncio.gather(
             *(_call(world, row, who, wanted[who.title]) for who in refused)
         )

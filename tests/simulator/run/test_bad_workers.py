@@ -44,7 +44,7 @@ class Farm:
         self.snapshot: Snapshot | None = None
 
     def run(self, *jobs: JobSpec, rate: int = 100) -> None:
-        """Submits jobs, so many a second, and waits until all have ended."""
+        """Submits jobs at a given rate and waits until all have ended."""
         world = self.world
         with tempfile.TemporaryDirectory(prefix="windlass-") as folder:
             stores = Stores(world, "memory", 1, Path(folder))

@@ -162,7 +162,7 @@ async def marks(store: PostgresStore, minute: int) -> int:
 
 
 def test_marks_are_forgotten_when_they_are_old(open_store: OpenStore, postgres_dsn: str) -> None:
-    """Who asks so late that the mark might be gone is told that the outcome is not known."""
+    """After that, the outcome of such a commit is not known any more."""
 
     async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
         await at_minute(store, 1)

@@ -233,7 +233,7 @@ class Attention:
 
 
 def _lost(gaps: Iterable[Gap], now: int) -> list[AttentionItem]:
-    """Tells of the newest failover or restore that lost commits, for a week."""
+    """Returns the newest failover or restore that lost commits, for a week after it."""
     return [
         AttentionItem(
             kind=LOST_COMMITS,
