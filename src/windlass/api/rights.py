@@ -1,8 +1,13 @@
-"""Refuses what a caller may not do: by the table of rights, and by the bounds of priorities."""
+"""Refuses what a caller may not do: by the table of rights, and by the bounds of priorities.
+
+A search passes over jobs of other namespaces, too. How many there are is not for everybody.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.policy import UNBOUNDED, check_priority
@@ -12,8 +17,10 @@ from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
 from windlass.engine.submit.join_workflow import base_of, is_relative
 from windlass.ports.store import ReadTx
-from windlass.wire.jobs import NewWorkflow
+from windlass.wire.bulk import PreviewReply
+from windlass.wire.jobs import JobCount, JobList, NewWorkflow
 
+BOUND: Final = 1_000  # stands for a search that ended before it was through
 GENERATIONS: Final = 50  # of jobs that submit jobs; those further down belong to nobody
 
 LOWER_ONLY: Final = "a submitter may only lower priorities"
@@ -171,3 +178,25 @@ def _maker(submitted_by: str | None) -> int:
     """Returns the job that submitted another, or 0 if a person did."""
     match = _BY_JOB.fullmatch(submitted_by or "")
     return int(match[1]) if match else 0
+
+
+def listed_for(who: Identity, found: JobList, limit: int) -> JobList:
+    """Returns a page of jobs for this caller."""
+    if not who.namespaces:
+        return found
+    is_cut = found.next is not None and len(found.jobs) < limit
+    return replace(found, looked=BOUND if is_cut else len(found.jobs))
+
+
+def counted_for(who: Identity, found: JobCount) -> JobCount:
+    """Returns a count of jobs for this caller."""
+    if not who.namespaces:
+        return found
+    return replace(found, looked=found.count if found.exact else BOUND, estimate=None)
+
+
+def previewed_for(who: Identity, found: PreviewReply) -> PreviewReply:
+    """Returns the count of what an action would change for this caller."""
+    if not who.namespaces:
+        return found
+    return replace(found, looked=found.count if found.exact else BOUND, estimate=None)

@@ -8,7 +8,7 @@ from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
 from windlass.engine.fleet.credentials import admit
 from windlass.engine.fleet.enrolment import Enrolment, check_enrolment
-from windlass.engine.fleet.known_tasks import expect_known_tasks
+from windlass.engine.fleet.workers import expect_known_tasks
 from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import (
     check_id,

@@ -7,6 +7,7 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
+from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.matching.workers import (
     LEASED,
@@ -18,8 +19,10 @@ from windlass.domain.matching.workers import (
     offline,
     status_after_enrolment,
 )
+from windlass.domain.pools.pools import decode_pool
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.tasks.worker_lists import BUILT_IN, check_tasks, names_in
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
@@ -283,3 +286,24 @@ async def _remove(work: Work, worker: Worker, message: str, actor: str | None) -
         EventKind.WORKER, message, worker=worker.id,
         incarnation=worker.incarnation, actor=actor, data={"status": "removed"},
     )  # fmt: skip
+
+
+async def expect_known_tasks(work: Work, metadata: Mapping[str, object]) -> None:
+    """Raises `InvalidInput` if the lists in this metadata name tasks that nobody knows.
+
+    Known are those that come with Windlass, that a worker or an operator has named, and of jobs.
+    """
+    if DENYLIST not in metadata and ALLOWLIST not in metadata:
+        return
+    await work.catalog.refresh(work.tx)
+    known = {*BUILT_IN, *(shape.task for shape in work.catalog.shapes.values())}
+    for worker in await work.tx.workers.all():
+        known |= _tasks_in(msgspec.json.decode(worker.dynamic))
+        known |= _tasks_in(msgspec.json.decode(worker.static))
+    for pool in await work.tx.pools.all():
+        known |= _tasks_in(decode_pool(pool.body).metadata)
+    check_tasks(metadata, known, "metadata")
+
+
+def _tasks_in(metadata: Mapping[str, object]) -> set[str]:
+    return {*names_in(metadata, DENYLIST), *names_in(metadata, ALLOWLIST)}

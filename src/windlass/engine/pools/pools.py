@@ -22,7 +22,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.quantities import month_of
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.known_tasks import expect_known_tasks
+from windlass.engine.fleet.workers import expect_known_tasks
 from windlass.engine.pools.snapshot import MAX_COUNTED, MAX_SURVEYED, Survey, take_snapshot
 from windlass.engine.pools.survey import HELD_AT_ONCE, survey_running, survey_waiting
 from windlass.engine.pools.targets import KnownPool

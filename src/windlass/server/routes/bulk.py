@@ -1,6 +1,6 @@
 """The routes that change many jobs at once, and that say how many."""
 
-from windlass.api.lists.looked import previewed_for
+from windlass.api.rights import previewed_for
 from windlass.domain.access.rights import Action
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call

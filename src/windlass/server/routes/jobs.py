@@ -6,12 +6,12 @@ from typing import Annotated, Final
 import msgspec
 
 from windlass.api.details.reproduce import Details
-from windlass.api.lists.looked import counted_for, listed_for
 from windlass.api.lists.orders import parse_place, parse_sort
 from windlass.api.lists.past_jobs import PastJobs
 from windlass.api.parse import job_filter
 from windlass.api.queries import PAGE_LIMIT
 from windlass.api.render import show_event
+from windlass.api.rights import counted_for, listed_for
 from windlass.domain.access.rights import Action
 from windlass.domain.rows.views import JobSort
 from windlass.domain.values.errors import InvalidInput
