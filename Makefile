@@ -9,7 +9,7 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed-for
 DEMO_VENV := .venv-demo
 DEMO_STAMP := $(DEMO_VENV)/.installed-for
-CODE := $(wildcard src tests benchmarks examples)
+CODE := $(wildcard src fuzz/src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
 # One process more than there are processors: many tests wait for other processes.
 PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? n + 1 : 4))) --dist=loadgroup
@@ -48,7 +48,7 @@ venv: $(STAMP) ## create .venv with everything the other targets need
 
 # Every file is checked against the digests in the locks, also what builds packages: therefore nothing
 # is built in an environment that pip would fill by itself.
-$(STAMP): pyproject.toml requirements-dev.lock requirements-build.lock
+$(STAMP): pyproject.toml fuzz/pyproject.toml requirements-dev.lock requirements-build.lock
 	@set -euo pipefail; \
 	if [ "$$(cat $(STAMP) 2>/dev/null)" != "$(CURDIR)" ]; then \
 	  $(FIND_PYTHON); \
@@ -57,7 +57,7 @@ $(STAMP): pyproject.toml requirements-dev.lock requirements-build.lock
 	fi; \
 	$(PIP_INSTALL) --require-hashes --requirement requirements-build.lock; \
 	$(PIP_INSTALL) --require-hashes --no-build-isolation --requirement requirements-dev.lock; \
-	$(PIP_INSTALL) --no-deps --no-build-isolation --editable .; \
+	$(PIP_INSTALL) --no-deps --no-build-isolation --editable . --editable ./fuzz; \
 	$(COMPILE); \
 	printf '%s' "$(CURDIR)" > $(STAMP)
 
@@ -104,7 +104,7 @@ check-dead-code: $(STAMP)
 	$(PY) -m tests.tidy.dead_code $(CODE)
 
 check-risks: $(STAMP)
-	$(PY) -m bandit --quiet --recursive --configfile pyproject.toml src
+	$(PY) -m bandit --quiet --recursive --configfile pyproject.toml src fuzz/src
 
 check-tidy: $(STAMP)
 	$(PY) -m pytest tests/tidy --quiet -p no:xdist -o addopts=
@@ -163,7 +163,7 @@ demo-dashboard: $(DEMO_STAMP)
 	@$(DEMO_VENV)/bin/python hatch_build.py build --if-older
 
 # The demo needs Windlass and ffmpeg, not the tools of its developers.
-$(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock
+$(DEMO_STAMP): pyproject.toml fuzz/pyproject.toml requirements-build.lock requirements-demo.lock
 	@set -euo pipefail; $(FIND_PYTHON); \
 	echo "demo: creating $(DEMO_VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(DEMO_VENV); \
@@ -172,7 +172,7 @@ $(DEMO_STAMP): pyproject.toml requirements-build.lock requirements-demo.lock
 	$$install --require-hashes --requirement requirements-build.lock --requirement requirements-demo.lock \
 	  | sed -un -e 's/^Collecting \([^ ]*\).*/demo:   fetching \1/p' \
 	    -e 's/^Installing collected.*/demo:   unpacking/p'; \
-	$$install --quiet --no-deps --no-build-isolation --editable .; \
+	$$install --quiet --no-deps --no-build-isolation --editable . --editable ./fuzz; \
 	echo "demo: ready"; \
 	printf '%s' "$(CURDIR)" > $(DEMO_STAMP)
 
@@ -229,9 +229,9 @@ lock: ## write requirements-dev.lock anew from what pyproject.toml allows today
 	@set -euo pipefail; $(FIND_PYTHON); \
 	folder="$$(mktemp -d)"; trap 'rm -rf "$$folder"' EXIT; \
 	"$$python" -m venv "$$folder"; \
-	"$$folder/bin/pip" install --quiet --disable-pip-version-check '.[dev]'; \
+	"$$folder/bin/pip" install --quiet --disable-pip-version-check '.[dev]' ./fuzz; \
 	{ sed -n '/^#/p' requirements-dev.lock; \
-	  "$$folder/bin/pip" freeze --all --exclude windlass --exclude pip; } > "$$folder/new"; \
+	  "$$folder/bin/pip" freeze --all --exclude windlass --exclude windlass-fuzz --exclude pip; } > "$$folder/new"; \
 	cp "$$folder/new" requirements-dev.lock
 	@$(MAKE) --no-print-directory lock-hashes
 
@@ -256,9 +256,10 @@ sbom: $(STAMP) ## write bills of materials (CycloneDX) of the core and of all ex
 	$(PY) -m tests.supply.sbom dist
 
 .PHONY: release-files
-release-files: $(STAMP) ## build the wheel and the source archive, with bills of materials and digests, in dist/
+release-files: $(STAMP) ## build the wheels and source archives of Windlass and windlass-fuzz, with bills of materials and digests, in dist/
 	rm -rf dist
 	$(PY) -m hatchling build
+	cd fuzz && ../$(PY) -m hatchling build --directory ../dist
 	$(PY) -m tests.supply.sbom dist
 	cd dist && sha256sum * > SHA256SUMS
 

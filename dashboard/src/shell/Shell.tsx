@@ -1,6 +1,7 @@
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { ApiError } from "../api/errors";
+import { usePluginPages } from "../api/plugins";
 import { may, useWho, type WhoAmI } from "../api/who";
 import { IconButton } from "../ui/Button";
 import { ErrorBox } from "../ui/ErrorBox";
@@ -12,7 +13,7 @@ import { KeysDialog } from "./KeysDialog";
 import { type Shortcut, useShortcuts } from "./keys";
 import { LiveMark } from "./LiveMark";
 import { Navigation } from "./Navigation";
-import { placesFor } from "./places";
+import { groupsFor, type Place } from "./places";
 import { SearchDialog } from "./SearchDialog";
 import styles from "./Shell.module.css";
 import { TimeTravel } from "./TimeTravel";
@@ -41,7 +42,10 @@ type Open = "search" | "keys" | "navigation" | undefined;
 function Frame({ who }: { who: WhoAmI }) {
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
-  const shortcuts = useFrameShortcuts(who, setOpen);
+  const pages = usePluginPages();
+  const groups = useMemo(() => groupsFor(who, pages), [who, pages]);
+  const places = useMemo(() => groups.flatMap((group) => group.places), [groups]);
+  const shortcuts = useFrameShortcuts(who, places, setOpen);
   useShortcuts(shortcuts);
   return (
     <div className={styles.frame}>
@@ -53,7 +57,7 @@ function Frame({ who }: { who: WhoAmI }) {
           <Mark />
           Windlass
         </Link>
-        <Navigation who={who} onGo={close} />
+        <Navigation groups={groups} onGo={close} />
         <div className={styles.sideFoot}>
           <Account who={who} />
         </div>
@@ -102,13 +106,17 @@ function Frame({ who }: { who: WhoAmI }) {
           <Outlet />
         </main>
       </div>
-      {open === "search" && <SearchDialog who={who} onClose={close} />}
+      {open === "search" && <SearchDialog places={places} onClose={close} />}
       {open === "keys" && <KeysDialog shortcuts={shortcuts} onClose={close} />}
     </div>
   );
 }
 
-function useFrameShortcuts(who: WhoAmI, setOpen: (open: Open) => void): Shortcut[] {
+function useFrameShortcuts(
+  who: WhoAmI,
+  places: readonly Place[],
+  setOpen: (open: Open) => void,
+): Shortcut[] {
   const navigate = useNavigate();
   return useMemo(() => {
     const go = (to: string) => () => void navigate({ to } as never);
@@ -120,11 +128,12 @@ function useFrameShortcuts(who: WhoAmI, setOpen: (open: Open) => void): Shortcut
     if (may(who, "submit-jobs")) {
       found.push({ keys: "c", label: "Submit a job", run: go("/submit") });
     }
-    for (const place of placesFor(who)) {
+    for (const place of places) {
+      if (!place.key) continue;
       found.push({ keys: `g ${place.key}`, label: `Go to ${place.label}`, run: go(place.to) });
     }
     return found;
-  }, [who, navigate, setOpen]);
+  }, [who, places, navigate, setOpen]);
 }
 
 function Mark() {

@@ -1,3 +1,4 @@
+import type { PluginPage } from "../api/plugins";
 import { may, type WhoAmI } from "../api/who";
 import type { IconName } from "../ui/Icon";
 
@@ -7,9 +8,13 @@ export interface Place {
   label: string;
   icon: IconName;
   /** `g` and then this key goes there. */
-  key: string;
+  key?: string;
   /** Only callers who may do this are shown it. */
   needs?: string;
+  /** Only servers with a plug-in that has this page show it. */
+  ofPlugin?: boolean;
+  /** It is no view of this page, but a page of a plug-in beside it. */
+  isBeside?: boolean;
 }
 
 export interface Group {
@@ -39,7 +44,14 @@ const GROUPS: readonly Group[] = [
     places: [
       { to: "/schedules", label: "Schedules", icon: "schedules", key: "s" },
       { to: "/templates", label: "Templates", icon: "templates", key: "t" },
-      { to: "/fuzzing", label: "Fuzzing", icon: "fuzzing", key: "z", needs: "read-fuzzing" },
+      {
+        to: "/fuzzing",
+        label: "Fuzzing",
+        icon: "fuzzing",
+        key: "z",
+        needs: "read-plugins",
+        ofPlugin: true,
+      },
     ],
   },
   {
@@ -52,16 +64,21 @@ const GROUPS: readonly Group[] = [
   },
 ];
 
-/** Returns the views that a caller is offered, in groups that are not empty. */
-export function groupsFor(who: WhoAmI): Group[] {
-  const offered = GROUPS.map((group) => ({
+/** Returns the views and the pages of plug-ins that a caller is offered, in groups not empty. */
+export function groupsFor(who: WhoAmI, pages: readonly PluginPage[]): Group[] {
+  const there = new Set(pages.map((page) => page.path));
+  const beside = pages.filter((page) => page.path.startsWith("/plugins/"));
+  const all = [...GROUPS, { label: "Plug-ins", places: beside.map(placeOf) }];
+  const offered = all.map((group) => ({
     ...group,
-    places: group.places.filter((place) => !place.needs || may(who, place.needs)),
+    places: group.places.filter(
+      (place) =>
+        (!place.needs || may(who, place.needs)) && (!place.ofPlugin || there.has(place.to)),
+    ),
   }));
   return offered.filter((group) => group.places.length > 0);
 }
 
-/** Returns the same views one after another. */
-export function placesFor(who: WhoAmI): Place[] {
-  return groupsFor(who).flatMap((group) => group.places);
+function placeOf({ path, label, needs }: PluginPage): Place {
+  return { to: path, label, icon: "plugin", needs, isBeside: true };
 }

@@ -19,7 +19,6 @@ HELP_FLAGS: Final = ("--help", "-h")
 HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
-FUZZ: Final = "fuzz"
 SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
 
 
@@ -43,17 +42,20 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
         from windlass.cli.commands.start.hide_secrets import restart_without_secrets
 
         restart_without_secrets(words)
-    if alone and words and words[0] == FUZZ:
-        from windlass.worker.keeper.processes import become_private
-
-        become_private()  # builds and targets are foreign programs, and run as the same user
     from cyclopts import CycloptsError
 
-    from windlass.cli.root import app
+    from windlass.cli.root import app, find_command, load_command
 
+    command = find_command(words[0]) if words else None
+    if alone and command is not None and command.runs_foreign_programs:
+        from windlass.worker.keeper.processes import become_private
+
+        become_private()  # they run as the same user
     _prepare(words)
     _start_tracing(words)
     try:
+        if words:
+            load_command(words[0])
         if not _helped_shortly(words):
             app(_with_plain_help(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
@@ -102,9 +104,9 @@ def _command_first(words: Sequence[str]) -> Sequence[str]:
 
 def _is_group(name: str) -> bool:
     """Returns whether a command has commands of its own."""
-    from windlass.cli.root import COMMANDS, app
+    from windlass.cli.root import app, find_command
 
-    return name in COMMANDS and any(not one.startswith("-") for one in app[name])
+    return find_command(name) is not None and any(not one.startswith("-") for one in app[name])
 
 
 def _start_tracing(words: Sequence[str]) -> None:

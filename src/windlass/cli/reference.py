@@ -6,25 +6,30 @@
 import inspect
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from cyclopts import App, Group
 
-from windlass.cli.fuzz.app import LOCATION
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.core_flags import CORE
+from windlass.cli.options.plugin_flags import PLUGINS
 from windlass.cli.output.exit_codes import EXIT_CODES
-from windlass.cli.root import app
+from windlass.cli.root import OWN_NAMES, add_plugins, app
 from windlass.domain.access.rights import RANKS, RIGHTS, Action, Right, Role
 from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
 from windlass.domain.lifecycle.states import MEANINGS, TERMINAL, TRANSITIONS, State
 from windlass.domain.values.options import Option
-from windlass.server.app import ROUTES
-from windlass.server.metrics.reference import metrics_page
+from windlass.plugins import Plugin, working_plugins
+from windlass.server.app import description_routes
+from windlass.server.http.routes import Route
+from windlass.server.metrics.reference import metrics_page, metrics_table
+from windlass.server.plugins import ServerPart, server_parts
+from windlass.server.routes import ALL
 from windlass.workflows.format import published
 
 PEOPLE: Final = (Role.VIEWER, Role.SUBMITTER, Role.OPERATOR, Role.ADMIN)
@@ -160,9 +165,11 @@ def commands_page() -> str:
 
 
 def _sections(path: str = "windlass", commands: App = app) -> Iterator[str]:
-    """Yields each visible command, followed by its subcommands."""
+    """Yields each visible command, followed by its subcommands; those of plug-ins are elsewhere."""
     seen: set[int] = set()
     for name in commands:
+        if commands is app and name not in OWN_NAMES:
+            continue
         inner = commands[name]
         if name == "list" and inner.default_command is commands.default_command:
             continue  # The group's own section has it.
@@ -184,13 +191,11 @@ def _section(path: str, command: App) -> Iterator[str]:
     own = [a for a in arguments if not _is_in(a, CORE)]
     yield f"\n## {path}\n\n{text}\n\n"
     connects = any(_is_in(a, CONNECTION) for a in own)
-    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, LOCATION))]
+    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, PLUGINS))]
     if rows:
         yield "| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
     if connects:
         yield "\nAnd `--server URL`, `--data DIR`, `--tls-ca FILE`.\n"
-    if any(_is_in(a, LOCATION) for a in own):
-        yield "\nAnd `--bucket URL`, `--work DIR`: where a pipeline keeps its files.\n"
     if len(own) < len(arguments):
         yield "\nAnd all [core options](configuration.md).\n"
 
@@ -249,9 +254,13 @@ def rights_page() -> str:
         "",
         "| route | action |",
         "|---|---|",
-        *(f"| `{route.method} {route.path}` | {route.needs} |" for route in ROUTES),
+        *map(_route_row, (*ALL, *description_routes)),
     ]
     return GENERATED + RIGHTS_START + "\n".join(lines) + "\n"
+
+
+def _route_row(route: Route) -> str:
+    return f"| `{route.method} {route.path}` | {route.needs} |"
 
 
 def _right_row(action: Action, right: Right) -> str:
@@ -285,7 +294,30 @@ def states_page() -> str:
     return GENERATED + STATES_START + "\n".join(rows) + f"\n\n{diagram}\n"
 
 
-PAGES: Final = {
+def plugin_page(plugin: Plugin) -> str:
+    """docs/reference/plugin-NAME.md."""
+    return f"{GENERATED}# Plug-in {plugin.name}\n\n{plugin.about}\n" + "".join(_additions(plugin))
+
+
+def _additions(plugin: Plugin) -> Iterator[str]:
+    """Yields what a plug-in adds: commands, options, routes and metrics."""
+    add_plugins()
+    for name in plugin.commands:
+        yield from _section(f"windlass {name}", app[name])
+        yield from _sections(f"windlass {name}", app[name])
+    if plugin.server_options:
+        yield "\n## Options of `windlass server` and `windlass up`\n\n"
+        yield "| option | meaning |\n|---|---|\n"
+        yield from (f"| `--{name}` | {text} |\n" for name, text in plugin.server_options.items())
+    part = server_parts().get(plugin.name, ServerPart())
+    if part.routes:
+        yield "\n## Routes\n\n| route | [action](rights.md) |\n|---|---|\n"
+        yield from (_route_row(route) + "\n" for route in part.routes)
+    if part.metrics:
+        yield "\n## Metrics\n\n" + metrics_table(part.metrics)
+
+
+PAGES: Final[dict[str, Callable[[], str]]] = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
     "job.md": job_page,
@@ -293,6 +325,7 @@ PAGES: Final = {
     "rights.md": rights_page,
     "states.md": states_page,
     "workflow.schema.json": workflow_schema,
+    **{f"plugin-{one.name}.md": partial(plugin_page, one) for one in working_plugins()},
 }
 
 

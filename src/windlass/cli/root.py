@@ -2,9 +2,10 @@
 
 Registering a command by its import path keeps `windlass --version` and the small commands fast.
 Commands that load the server or the worker give their help here, so that `windlass --help` does not
-load them either.
+load them either. Plug-ins are looked for when a name is none of these.
 """
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from cyclopts import App, Group, Parameter
@@ -14,12 +15,14 @@ JOBS: Final = Group("Jobs", sort_key=2)
 WORKFLOWS: Final = Group("Workflows", sort_key=3)
 FLEET: Final = Group("Fleet", sort_key=4)
 MAINTENANCE: Final = Group("Maintenance", sort_key=5)
+PLUGINS: Final = Group("Plug-ins", sort_key=6)
 
 
 class Command(NamedTuple):
     """One command: where it is, and its help if `windlass --help` should not load it.
 
-    `logs` says that it runs parts that write a log.
+    `logs` says that it runs parts that write a log. One that runs foreign programs keeps its own
+    process closed to them.
     """
 
     path: str
@@ -27,6 +30,7 @@ class Command(NamedTuple):
     help: str | None = None
     alias: str | None = None
     logs: bool = False
+    runs_foreign_programs: bool = False
     usage: str | None = None  # if the one that cyclopts makes does not say how to call it
 
 
@@ -84,10 +88,6 @@ COMMANDS: Final[dict[str, Command]] = {
     "workflows": Command(f"{_HERE}.workflows.workflows:workflows", WORKFLOWS, alias="workflow"),
     "templates": Command(f"{_HERE}.workflows.templates:templates", WORKFLOWS),
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
-    "fuzz": Command(
-        "windlass.cli.fuzz.commands:fuzz", WORKFLOWS,
-        "Fuzz the commits of a solver: find, build, fuzz, report.",
-    ),
     "top": Command(f"{_HERE}.fleet.top:top", FLEET),
     "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
     "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),
@@ -106,12 +106,16 @@ COMMANDS: Final[dict[str, Command]] = {
     "audit": Command(f"{_HERE}.maintenance.audit:show_audit", MAINTENANCE),
     "verify": Command(f"{_HERE}.maintenance.verify:verify", MAINTENANCE, logs=True),
     "doctor": Command(f"{_HERE}.maintenance.doctor:doctor", MAINTENANCE),
+    "plugins": Command(f"{_HERE}.maintenance.plugins:plugins", MAINTENANCE),
     "config": Command(f"{_HERE}.maintenance.config:show_config", MAINTENANCE),
     "simulate": Command(
         f"{_HERE}.simulate:simulate_seeds", MAINTENANCE,
         "Simulate a whole installation with faults, under seeds, and check the invariants.",
     ),
 }  # fmt: skip
+
+
+OWN_NAMES: Final = frozenset(COMMANDS) | {one.alias for one in COMMANDS.values()}
 
 
 def _version() -> str:
@@ -134,6 +138,33 @@ for _name, _command in COMMANDS.items():
     )  # fmt: skip
 
 
+def find_command(name: str) -> Command | None:
+    """Returns a command; looks at plug-ins only for a name that is not Windlass's own."""
+    if name in OWN_NAMES or name.startswith("-"):
+        return COMMANDS.get(name)
+    add_plugins()
+    return _of_plugins().get(name)
+
+
+@cache
+def _of_plugins() -> dict[str, Command]:
+    """Returns the commands of plug-ins; none has a name that is Windlass's own."""
+    from windlass.plugins import working_plugins
+
+    return {
+        name: Command(one.path, PLUGINS, one.help, runs_foreign_programs=one.runs_foreign_programs)
+        for plugin in working_plugins()
+        for name, one in plugin.commands.items()
+    }
+
+
+@cache
+def add_plugins() -> None:
+    """Adds the commands of plug-ins to the program."""
+    for name, command in _of_plugins().items():
+        app.command(command.path, name=name, group=command.group, help=command.help)
+
+
 def load_help() -> None:
     """Loads what `windlass --help` shows: commands whose help is in their module."""
     load_completion()
@@ -144,4 +175,26 @@ def load_help() -> None:
 
 def load_completion() -> None:
     """Adds --install-completion, whose library part is not worth loading for other commands."""
+    add_plugins()
     app.register_install_completion_command(COMPLETION_FLAG)
+
+
+def load_command(name: str) -> None:
+    """Loads a command of a plug-in; raises `PluginFailed` if that fails.
+
+    A name that nobody adds may be that of a plug-in that could not be loaded.
+    """
+    if name in OWN_NAMES or name.startswith("-"):
+        return
+    from windlass.plugins import PluginFailed, installed_plugins
+
+    if name in _of_plugins():
+        try:
+            app[name]
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            message = f"cannot load the command {name} of a plug-in: {why}; see `windlass plugins`"
+            raise PluginFailed(message) from error
+    for found in installed_plugins():
+        if found.name == name and found.problem:
+            raise PluginFailed(f"the plug-in {name} is not loaded: {found.problem}")

@@ -1,26 +1,20 @@
 """How workers run jobs: the built-in tasks, and those that other packages bring.
 
-A package adds tasks through the entry point group `windlass.tasks`. An entry point names
-either functions marked with `@windlass.task(name=…)`, by one of them or by their module, or
-a class or function that makes an `Executor` (`windlass/ports/executor.py`). If the latter
-has an attribute `kind`, a `TaskKind`, servers check the arguments of such jobs with it at
-submit; for marked functions their signature does the same.
+A package adds tasks as a plug-in: `windlass.plugins.Plugin.tasks` says what it may name. Servers
+check the arguments of such jobs with the executor's `kind`, or the signature of a marked function.
 """
 
 from collections.abc import Callable, Iterable
-from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import Any, Final
 
 import structlog
 
 from windlass.domain.tasks.built_in import KINDS
+from windlass.plugins import Named, PluginFailed, added
 from windlass.ports.executor import Executor
 from windlass.ports.tasks import TaskKind
-from windlass.tasks.installed import installed
 from windlass.tasks.task import PYTHON, Task
-
-GROUP: Final = "windlass.tasks"
 
 log = structlog.get_logger()
 
@@ -34,10 +28,10 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
     import_modules(imports)
     kinds = {kind.name: kind for kind in KINDS}
-    for point in installed(GROUP):
-        kind = getattr(_load(point), "kind", None)
+    for task in added("tasks"):
+        kind = getattr(_load(task), "kind", None)
         if kind is not None:
-            kinds[point.name] = kind
+            kinds[task.name] = kind
     return {**kinds, **named_kinds(kinds)}
 
 
@@ -63,11 +57,11 @@ def load_executors(
     for task, make in BUILT_IN.items():
         if wanted is None or task in wanted:
             executors[task] = make() if task != PYTHON else _python(modules, tuple(allowed))
-    for point in installed(GROUP):
-        brought = _load(point) if wanted is None or point.name in wanted else None
+    for one in added("tasks"):
+        brought = _load(one) if wanted is None or one.name in wanted else None
         marks = isinstance(brought, ModuleType | Task)
         if brought is not None and not marks:
-            executors[point.name] = brought()
+            executors[one.name] = brought()
     add_named(executors)
     return executors
 
@@ -82,12 +76,12 @@ def add_named(executors: dict[str, Executor]) -> None:
         executors.update(named_executors(python, others))
 
 
-def _load(point: EntryPoint) -> Any:
-    """Returns what an entry point names; None if it cannot be loaded."""
+def _load(task: Named) -> Any:
+    """Returns what a plug-in names; None if it cannot be loaded."""
     try:
-        return point.load()
-    except Exception:
-        log.exception("task_not_loaded", task=point.name, found_in=point.value)
+        return task.load()
+    except PluginFailed:
+        log.exception("task_not_loaded", task=task.name, found_in=task.path)
         return None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from windlass.domain.pools.pools import Pool
 from windlass.domain.values.errors import InvalidInput
+from windlass.plugins import added
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
 from windlass.providers.command import CommandProvider
@@ -22,6 +23,8 @@ def make_provider(pool: Pool, place: Path, clock: Clock) -> Provider:
         return CommandProvider(pool)
     if pool.provider == "slurm":
         return SlurmProvider(pool)
+    if ":" in pool.provider:
+        return _of_plugin(pool, place, clock)
     try:
         if pool.provider == "ec2":
             from windlass.providers.ec2 import Ec2Provider
@@ -33,3 +36,13 @@ def make_provider(pool: Pool, place: Path, clock: Clock) -> Provider:
     except ImportError as error:
         expected = f"installed with `pip install 'windlass[{pool.provider}]'`"
         raise InvalidInput("provider", expected, f"no module {error.name}") from None
+
+
+def _of_plugin(pool: Pool, place: Path, clock: Clock) -> Provider:
+    known = {f"{one.plugin}:{one.name}": one for one in added("providers")}
+    if pool.provider not in known:
+        there = ", ".join(known) or "none"
+        expected = f"a provider of a plug-in of this server ({there})"
+        raise InvalidInput("provider", expected, pool.provider)
+    made: Provider = known[pool.provider].load()(pool, place, clock)
+    return made

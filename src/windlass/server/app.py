@@ -14,6 +14,8 @@ from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
 from windlass.server.http.origin import Hosts
 from windlass.server.http.routes import Routes
+from windlass.server.plugin_pages import PluginPages
+from windlass.server.plugins import server_parts
 from windlass.server.routes import ALL
 from windlass.server.serve import Listen, Serving
 from windlass.server.services import Services
@@ -28,10 +30,11 @@ description_routes = Routes("", "system")
 async def describe_routes(call: Call) -> dict[str, Any]:
     """Returns this description."""
     del call
-    return describe(ALL, version("windlass"))
+    return describe(API, version("windlass"))
 
 
-ROUTES: Final = (*ALL, *description_routes)
+API: Final = (*ALL, *(route for part in server_parts().values() for route in part.routes))
+ROUTES: Final = (*API, *description_routes)
 
 
 def create_app(
@@ -48,9 +51,15 @@ def create_app(
     config = services.engine.config
     hosts = Hosts({*names, *config.http.host_names}, exposed)
     routes = Dispatcher(ROUTES, services, hosts, config.batch_bytes * 8)
+    plugin_pages = None if page is None else PluginPages()
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        part = page if page is not None and page.answers(scope) else routes
+        part: Application = routes
+        of_plugin = None if plugin_pages is None else plugin_pages.find(scope)
+        if of_plugin is not None:
+            part, scope = of_plugin
+        elif page is not None and page.answers(scope):
+            part = page
         await part(scope, receive, only_by_tls(send) if scope.get("scheme") == "https" else send)
 
     return answer

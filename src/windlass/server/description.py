@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from windlass.server.app import API
 from windlass.server.http.openapi import describe
-from windlass.server.routes import ALL
 
 
 def description() -> dict[str, Any]:
@@ -19,7 +19,7 @@ def description() -> dict[str, Any]:
     It has no version, so that a release changes no types. The generator takes every field with a
     default as one that is there, which is true of answers only; requests refuse unknown fields.
     """
-    described = describe(ALL, "1")
+    described = describe(API, "1")
     for schema in described["components"]["schemas"].values():
         if schema.get("additionalProperties") is False:
             for field in schema.get("properties", {}).values():

@@ -1,8 +1,9 @@
 """What routes work with: the engine, and what is built around it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from windlass.api.fleet.services import FleetServices
 from windlass.api.graphs.graphs import WorkflowGraphs
@@ -28,11 +29,14 @@ from windlass.server.feed import Feed
 from windlass.server.live.hub import LiveHub
 from windlass.server.marks import Marks
 from windlass.server.metrics import Meters
+from windlass.server.plugins import RunningPart
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
 from windlass.tracing.exporting import Tracing
+
+NO_PLUGINS: Final[Mapping[str, RunningPart]] = MappingProxyType({})
 
 
 class Services(NamedTuple):
@@ -65,6 +69,7 @@ class Services(NamedTuple):
     sign_ins: SignInRate
     marks: Marks
     code_flow: CodeFlow | None = None  # None: browsers sign in with a token only
+    plugins: Mapping[str, RunningPart] = NO_PLUGINS
     tracing: Tracing | None = None  # None: no spans are exported
 
     def stop_waiting(self) -> None:

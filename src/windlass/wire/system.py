@@ -27,6 +27,27 @@ class NamespaceList(msgspec.Struct, frozen=True):
     namespaces: list[str]
 
 
+class PluginPageInfo(msgspec.Struct, frozen=True):
+    """A page of a plug-in: its link in the dashboard, and what a caller must be allowed to do."""
+
+    label: str
+    path: str
+    needs: str
+
+
+class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in of a server; one that is not `loaded` adds nothing, and its log says why."""
+
+    name: str
+    version: str
+    loaded: bool
+    page: PluginPageInfo | None
+
+
+class PluginList(msgspec.Struct, frozen=True):
+    plugins: list[PluginInfo]
+
+
 class EventInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the event log."""
 

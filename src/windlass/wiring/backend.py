@@ -1,8 +1,9 @@
 """Builds an engine with its loops and services over an open store."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from windlass.api.jobs import Jobs
@@ -53,7 +54,7 @@ class ServerOptions(NamedTuple):
     stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
     log_level: Level = Level.OFF  # of the events that go to its log
     sign_in: SignIn = SignIn()
-    fuzz: tuple[str, ...] = ()  # files of solvers whose fuzzing it shows
+    plugins: Mapping[str, Sequence[str]] = MappingProxyType({})  # options that they declare
 
 
 class Backend(NamedTuple):

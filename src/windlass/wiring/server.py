@@ -28,7 +28,6 @@ from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.token_uses import TokenUses
 from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
-from windlass.ports.fuzzing import FuzzingReader, NoFuzzing
 from windlass.providers import make_provider
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
@@ -37,6 +36,7 @@ from windlass.server.live.hub import LiveHub
 from windlass.server.marks import make_marks
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
+from windlass.server.plugins import start_parts
 from windlass.server.readiness import Readiness
 from windlass.server.services import Services
 from windlass.server.sign_in.callers import SignedCallers
@@ -106,10 +106,11 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                fleet=fleet_services(engine, queries, clock, _fuzzing(options, clock)),
+                fleet=fleet_services(engine, queries, clock),
                 sign_ins=sign_ins,
                 marks=await make_marks(engine, RealSecrets()),
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
+                plugins=start_parts(options.plugins, options.data, clock),
                 tracing=tracing,
             )
         finally:
@@ -145,15 +146,6 @@ def _make_feed(
     sink = write_line if spans is None else partial(write_line, trace_of=spans.trace_of)
     lines = None if level == Level.OFF else EventLines(names, sink, level)
     return Feed(engine.store, meters, CountedEvents(engine), lines, spans)
-
-
-def _fuzzing(options: ServerOptions, clock: Clock) -> FuzzingReader:
-    """Returns what reads commit fuzzing; most servers show none, and do not load it."""
-    if not options.fuzz:
-        return NoFuzzing()
-    from windlass.wiring.fuzzing import BucketReader
-
-    return BucketReader(options.fuzz, options.data, clock)
 
 
 def _code_flow(

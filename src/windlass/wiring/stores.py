@@ -15,6 +15,7 @@ from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.epochs import Restored
 from windlass.engine.fleet.losses import restored
+from windlass.plugins import added
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.store.memory.store import MemoryStore
@@ -148,7 +149,12 @@ def open_blobs(url: str) -> Blobs:
         return S3Blobs(parts.netloc, parts.path.strip("/"))
     if parts.scheme == "memory":
         return MemoryBlobs()
-    raise InvalidInput("blobs", "file:///directory, s3://bucket/prefix or memory:", url)
+    others = {one.name: one for one in added("blobs")}
+    if parts.scheme in others:
+        opened: Blobs = others[parts.scheme].load()(url)
+        return opened
+    expected = "file:///directory, s3://bucket/prefix or memory:"
+    raise InvalidInput("blobs", ", ".join((expected, *(f"{one}:" for one in others))), url)
 
 
 def make_private(directory: Path) -> None:

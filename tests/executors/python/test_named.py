@@ -1,6 +1,5 @@
 """Functions under task names of their own: found by import, checked where they are known."""
 
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.executors import load_executors, load_kinds
+from windlass.plugins import Named
 from windlass.store.memory.store import MemoryStore
 from windlass.tasks.task import task
 
@@ -99,11 +99,11 @@ def test_a_call_becomes_arguments_that_people_can_write() -> None:
 
 
 @pytest.mark.parametrize("value", [f"{MODULE}:make", MODULE])
-def test_an_entry_point_names_a_function_or_its_module(
+def test_a_plugin_names_a_function_or_its_module(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
-    point = EntryPoint("thumbs.make", value, executors.GROUP)
-    monkeypatch.setattr(executors, "installed", lambda group: [point])
+    task = Named("thumbs.make", value, "thumbs")
+    monkeypatch.setattr(executors, "added", lambda kind: [task])
     assert {"thumbs.make", "thumbs.wait", "python"} <= set(load_executors())
     assert "thumbs.make" in load_kinds()
 

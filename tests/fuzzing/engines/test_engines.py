@@ -120,8 +120,11 @@ def test_another_package_may_provide_an_engine(
     about = tmp_path / "package" / "theirs-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[windlass.fuzz_engines]\ntheirs = theirs:Theirs\n")
+    (about / "entry_points.txt").write_text("[windlass.plugins]\ntheirs = theirs:PLUGIN\n")
     (tmp_path / "package" / "theirs.py").write_text(
+        "from windlass.plugins import Plugin\n"
+        "PLUGIN = Plugin(api=1, name='theirs', about='An engine.',\n"
+        "                extensions={'fuzz.engines': {'theirs': 'theirs:Theirs'}})\n"
         "class Theirs:\n"
         "    def __init__(self, target):\n"
         "        self.target = target\n"

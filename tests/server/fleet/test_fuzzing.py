@@ -20,9 +20,9 @@ from windlass.fuzzing.findings.record import OnBranch
 from windlass.fuzzing.findings.store import FindingStore
 from windlass.fuzzing.state.documents import BranchProgress, BuildQueue, Entry, State
 from windlass.fuzzing.state.open import open_pipeline
-from windlass.server.metrics import fuzzing as metrics
-from windlass.wiring import fuzzing
-from windlass.wiring.fuzzing import BucketReader
+from windlass_fuzz.server import metrics
+from windlass_fuzz.server import reader as reading
+from windlass_fuzz.server.reader import BucketReader
 
 KEY = "k" * 16
 INPUT = b"<script>alert(1)</script>"
@@ -174,8 +174,8 @@ def test_a_disk_that_hangs_ends_in_an_error_blocks_nobody_and_is_read_once_for_a
             await reader.finding("toy", "k")
         answers.set()
 
-    monkeypatch.setattr(fuzzing, "open_pipeline", hang)
-    monkeypatch.setattr(fuzzing, "MAX_S", 0.01)
+    monkeypatch.setattr(reading, "open_pipeline", hang)
+    monkeypatch.setattr(reading, "MAX_S", 0.01)
     run(scenario())
 
 
@@ -188,7 +188,7 @@ def test_an_input_over_the_limit_is_refused(
         with pytest.raises(StoreUnavailable, match="more than 10 bytes"):
             await reader.input("toy", KEY)
 
-    monkeypatch.setattr(fuzzing, "MAX_INPUT", 10)
+    monkeypatch.setattr(reading, "MAX_INPUT", 10)
     run(scenario())
 
 
@@ -307,7 +307,7 @@ def test_a_bucket_that_hangs_delays_no_metrics_and_shows_as_unreadable(
             assert not answers.is_set()
             answers.set()
 
-    monkeypatch.setattr(fuzzing, "open_pipeline", hang)
+    monkeypatch.setattr(reading, "open_pipeline", hang)
     monkeypatch.setattr(metrics, "PATIENCE_S", 0.01)
     run(scenario())
 
@@ -324,8 +324,8 @@ def test_while_a_bucket_is_slow_its_last_counts_are_shown(
             answers.wait(10)
             raise OSError("away")
 
-        monkeypatch.setattr(fuzzing, "FRESH_MS", 0)
-        monkeypatch.setattr(fuzzing, "open_pipeline", hang)
+        monkeypatch.setattr(reading, "FRESH_MS", 0)
+        monkeypatch.setattr(reading, "open_pipeline", hang)
         assert await reader.solvers(0.01) == before
         answers.set()
 

@@ -17,6 +17,7 @@ from windlass.domain.access.rights import Role
 from windlass.engine.loops.pools import PoolsLoop
 from windlass.server.metrics.catalogue import CATALOGUE, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.series import ShownNames
+from windlass.server.plugins import server_parts
 from windlass.wire.sync import Finished
 
 SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$")
@@ -114,7 +115,8 @@ def test_fuzzing_is_counted_by_solver(page: str) -> None:
 def test_every_metric_shown_is_in_the_catalogue(page: str) -> None:
     declared = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE")}
     ours = {name for name in declared if not re.search("^process_|_created$", name)}
-    assert ours <= {metric.name for metric in CATALOGUE}
+    of_plugins = (metric for part in server_parts().values() for metric in part.metrics)
+    assert ours <= {metric.name for metric in (*CATALOGUE, *of_plugins)}
 
 
 def test_the_store_is_counted_by_queue_and_state(page: str) -> None:

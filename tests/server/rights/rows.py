@@ -153,6 +153,7 @@ READING: Final = (
     Row("GET /readyz"),
     Row("GET /metrics"),
     Row("GET /openapi.json"),
+    Row("GET /api/v1/plugins"),
     Row("GET /api/v1/jobs"),
     Row("GET /api/v1/jobs", REFUSED, IN_OWN, note="of a namespace"),
     Row("GET /api/v1/jobs/count"),

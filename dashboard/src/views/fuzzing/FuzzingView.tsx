@@ -17,7 +17,7 @@ type Solver = Schemas["FuzzSolver"];
 /** Commit fuzzing: the solvers that this server shows, and the state of one of them. */
 export function FuzzingView() {
   const search = fuzzingRoute.useSearch();
-  const allowed = useMay("read-fuzzing");
+  const allowed = useMay("read-plugins");
   const found = useQuery({
     queryKey: ["fuzz"],
     queryFn: ({ signal }) => answer(api.GET("/api/v1/fuzz", { signal })),

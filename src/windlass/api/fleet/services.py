@@ -10,7 +10,6 @@ from windlass.api.jobs import Jobs
 from windlass.api.queries import Queries
 from windlass.engine.engine import Engine
 from windlass.ports.clock import Clock
-from windlass.ports.fuzzing import FuzzingReader
 
 
 class FleetServices(NamedTuple):
@@ -20,17 +19,13 @@ class FleetServices(NamedTuple):
     histories: Histories
     pages: FleetPages
     namespaces: Namespaces
-    fuzzing: FuzzingReader
 
 
-def fleet_services(
-    engine: Engine, queries: Queries, clock: Clock, fuzzing: FuzzingReader
-) -> FleetServices:
+def fleet_services(engine: Engine, queries: Queries, clock: Clock) -> FleetServices:
     """Returns the services on a started engine."""
     return FleetServices(
         tasks=Tasks(engine, Jobs(engine, queries), clock),
         histories=Histories(engine),
         pages=FleetPages(engine),
         namespaces=Namespaces(engine),
-        fuzzing=fuzzing,
     )

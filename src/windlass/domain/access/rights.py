@@ -84,7 +84,7 @@ class Action(StrEnum):
     READ_PLANS = "read-plans"
     READ_FLEET = "read-fleet"
     READ_METRICS = "read-metrics"
-    READ_FUZZING = "read-fuzzing"
+    READ_PLUGINS = "read-plugins"
 
     SUBMIT_JOBS = "submit-jobs"
     CHANGE_JOBS = "change-jobs"
@@ -170,9 +170,7 @@ RIGHTS: Final[dict[Action, Right]] = {
         Role.VIEWER, "list workers, queues, pools and costs, as far as namespaces show them"
     ),
     Action.READ_METRICS: _fleet(Role.VIEWER, "read the metrics"),
-    Action.READ_FUZZING: _fleet(
-        Role.VIEWER, "read the state, findings and coverage of commit fuzzing"
-    ),
+    Action.READ_PLUGINS: _fleet(Role.VIEWER, "read what plug-ins of the server show"),
     Action.SUBMIT_JOBS: _within(
         Role.SUBMITTER, "submit jobs and workflows, start templates, upload files for jobs"
     ),

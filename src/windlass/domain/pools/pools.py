@@ -209,8 +209,9 @@ def parse_pool(given: Mapping[str, object]) -> Pool:
 
 def check_pool(pool: Pool) -> None:
     """Raises `InvalidInput` for limits that contradict each other."""
-    if pool.provider not in PROVIDERS:
-        raise InvalidInput("provider", f"one of {', '.join(PROVIDERS)}", pool.provider)
+    if pool.provider not in PROVIDERS and ":" not in pool.provider:
+        expected = f"one of {', '.join(PROVIDERS)}, or PLUG-IN:PROVIDER"
+        raise InvalidInput("provider", expected, pool.provider)
     if pool.min_workers > pool.max_workers:
         expected = f"at most max_workers ({pool.max_workers})"
         raise InvalidInput("min_workers", expected, pool.min_workers)

@@ -1,8 +1,8 @@
 """The engine protocol: how to search for inputs that break a build, and to classify one input.
 
-Engines are loaded through the entry point group `windlass.fuzz_engines`, so other packages can
-provide some. An engine class takes a `Target` and implements `Engine`. The fuzzer does
-everything else: time, findings, corpus, statistics.
+Engines are what plug-ins add under `fuzz.engines`, so other packages can provide some. An engine
+class takes a `Target` and implements `Engine`. The fuzzer does everything else: time, findings,
+corpus, statistics.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,10 +25,10 @@ from windlass.fuzzing.config.solver_file import Solver
 from windlass.fuzzing.engines.signature import Signature, Source
 from windlass.fuzzing.errors import InvalidSetting
 from windlass.fuzzing.processes.runner import MIB
+from windlass.plugins import extensions
 from windlass.ports.clock import Chance, Clock
-from windlass.tasks.installed import installed
 
-GROUP: Final = "windlass.fuzz_engines"
+PLACE: Final = "fuzz.engines"  # where plug-ins add engines
 
 Kind = Literal["fine", "bug", "unsupported", "timeout", "memory"]
 T = TypeVar("T")
@@ -150,15 +150,16 @@ class Engine(Protocol):
 
 def engine_names() -> list[str]:
     """Returns the names of the installed engines."""
-    return sorted({entry.name for entry in installed(GROUP)})
+    return sorted(extensions(PLACE))
 
 
 def make_engine(name: str, target: Target) -> Engine:
     """Creates the engine with this name for a build."""
-    for entry in installed(GROUP).select(name=name):
-        engine: Engine = entry.load()(target)
-        return engine
-    raise _unknown_engine(name)
+    found = extensions(PLACE).get(name)
+    if found is None:
+        raise _unknown_engine(name)
+    engine: Engine = found.load()(target)
+    return engine
 
 
 def _unknown_engine(name: str) -> InvalidSetting:
@@ -173,14 +174,13 @@ def check_engine(options: Mapping[str, Any]) -> None:
     An engine of another package names its options in `options_type`, or is not checked.
     """
     name = str(options["name"])
-    entries = installed(GROUP).select(name=name)
-    for entry in entries:
-        kind = getattr(entry.load(), "options_type", None)
-        if kind is not None:
-            given = {key: value for key, value in options.items() if key != "name"}
-            convert_settings(given, kind, f"engine {name}")
-    if not entries:
+    found = extensions(PLACE).get(name)
+    if found is None:
         raise _unknown_engine(name)
+    kind = getattr(found.load(), "options_type", None)
+    if kind is not None:
+        given = {key: value for key, value in options.items() if key != "name"}
+        convert_settings(given, kind, f"engine {name}")
 
 
 def check_engines(solver: Solver) -> None:

@@ -8,7 +8,6 @@ MAX_QUEUES: Final = 100  # values of `queue` in one family
 QUEUES_EVER: Final = 1_000  # values of `queue` of gauges in the life of a server
 MAX_TASKS: Final = 300  # pairs of `queue` and `task`
 MAX_POOLS: Final = 100  # values of `pool`
-MAX_SOLVERS: Final = 100  # values of `solver`
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -120,13 +119,6 @@ CATALOGUE: Final = (
         ("pool_used_seconds", "Time of workers that a pool has used this month.", "pool"),
         ("pool_budget_seconds", "Time of workers that a pool may use in a month.", "pool"),
         ("pool_failed_launches", "Failed launches of a pool in a row.", "pool"),
-        ("fuzz_readable", "1 if the state of a solver's fuzzing can be read.", "solver"),
-        ("fuzz_unhealthy_commits",
-         "Commits to be fuzzed whose build or last runs raised an alarm.", "solver"),
-        ("fuzz_findings", "Findings by state.", "solver state"),
-        ("fuzz_commits", "Commits by place in the pipeline.", "solver place"),
-        ("fuzz_untriaged_inputs", "Inputs that broke a build and wait for triage.", "solver"),
-        ("fuzz_last_run_seconds", "When the last run of a fuzzer ended, since 1970.", "solver"),
     ),
 )  # fmt: skip
 

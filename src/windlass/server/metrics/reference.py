@@ -1,5 +1,6 @@
 """Writes the reference page of the metrics from the catalogue."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from windlass.server.metrics.catalogue import (
@@ -37,6 +38,8 @@ failures, or `none`.
 Beside these there are `process_*` (memory, CPU, files) of the server's process, and `*_created`:
 when some counters began.
 
+"""
+_HEAD: Final = """\
 | metric | type | labels | combine | meaning |
 |---|---|---|---|---|
 """
@@ -45,7 +48,12 @@ when some counters began.
 def metrics_page() -> str:
     """Returns the text of docs/reference/metrics.md."""
     start = _START.format(queues=MAX_QUEUES, tasks=MAX_TASKS, other=OTHER, ever=f"{QUEUES_EVER:,}")
-    return start + "".join(map(_row, CATALOGUE))
+    return start + metrics_table(CATALOGUE)
+
+
+def metrics_table(metrics: Iterable[Metric]) -> str:
+    """Returns a table of metrics."""
+    return _HEAD + "".join(map(_row, metrics))
 
 
 def _row(metric: Metric) -> str:

@@ -11,7 +11,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.server.metrics.catalogue import BY_NAME, OTHER
+from windlass.server.metrics.catalogue import BY_NAME, OTHER, Metric
 
 Labels = tuple[str, ...]
 
@@ -75,8 +75,12 @@ class Histogram:
 
 
 def gauge(name: str, values: Mapping[Any, float]) -> Family:
+    """Returns a gauge of the catalogue with these series, by the values of their labels."""
+    return gauge_of(BY_NAME[name], values)
+
+
+def gauge_of(about: Metric, values: Mapping[Any, float]) -> Family:
     """Returns a gauge with these series, by the values of their labels."""
-    about = BY_NAME[name]
     family = GaugeMetricFamily(about.name, about.text, labels=about.labels)
     for labels, value in values.items():
         family.add_metric(labels, value)

@@ -23,7 +23,6 @@ from windlass.server.routes import (
     workers,
 )
 from windlass.server.routes.figures import overview
-from windlass.server.routes.fleet import fuzzing as fleet_fuzzing
 from windlass.server.routes.fleet import history as fleet_history
 from windlass.server.routes.fleet import tasks as fleet_tasks
 from windlass.server.routes.fleet import workers as fleet_workers
@@ -55,7 +54,6 @@ ALL: Final[tuple[Route, ...]] = (
     *fleet_workers.routes,
     *fleet_workers.namespace_routes,
     *fleet_history.routes,
-    *fleet_fuzzing.routes,
     *audit_routes,
     *sign_in_routes,
 )

@@ -6,15 +6,22 @@ from windlass.api.verification import check
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.rows.files import NameRow
 from windlass.domain.values.quantities import format_moment
+from windlass.plugins import InstalledPlugin, installed_plugins
 from windlass.server.http.binding import Body
 from windlass.server.http.call import Call
 from windlass.server.http.replies import TEXT, Reply
 from windlass.server.http.routes import Routes
-from windlass.server.metrics.fuzzing import fuzzing_families
 from windlass.server.metrics.series import gauge
 from windlass.server.metrics.store_state import families, read_state
 from windlass.wire.files import NameInfo, NameList, NameRequest
-from windlass.wire.system import Health, NamespaceList, Verified
+from windlass.wire.system import (
+    Health,
+    NamespaceList,
+    PluginInfo,
+    PluginList,
+    PluginPageInfo,
+    Verified,
+)
 
 routes = Routes("", "system")
 
@@ -54,10 +61,27 @@ async def metrics(call: Call) -> bytes:
         gauge("windlass_store_ready", {(): problem is None}),
         gauge("windlass_event_lag_events", {(): lag}),
         *families(state, paused, counted.queue_depth, services.meters.queues),
-        *await fuzzing_families(services.fleet.fuzzing),
+        *[one for part in services.plugins.values() for one in await part.families()],
     ]
     pool = getattr(engine.store, "pool", None)
     return services.meters.render(counted, pool, gauges)
+
+
+@routes.get("/api/v1/plugins", needs=Action.DESCRIBE_API)
+async def plugins(call: Call) -> PluginList:
+    """Returns the plug-ins of this server, with the pages that they add to the dashboard."""
+    del call
+    return PluginList([_show_plugin(one) for one in installed_plugins()])
+
+
+def _show_plugin(found: InstalledPlugin) -> PluginInfo:
+    page = None if found.plugin is None else found.plugin.page
+    shown = None
+    if page is not None:
+        shown = PluginPageInfo(page.label, page.view or f"/plugins/{found.name}/", page.needs)
+    return PluginInfo(
+        name=found.name, version=found.version, loaded=found.plugin is not None, page=shown
+    )
 
 
 @routes.post("/api/v1/verify", needs=Action.VERIFY)

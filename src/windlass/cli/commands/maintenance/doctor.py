@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from windlass.cli.commands.maintenance.certificates import server_expiry
+from windlass.cli.commands.maintenance.plugins import problems_of
 from windlass.cli.options.configuration import load_settings
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.core_flags import ConfigFile
@@ -25,6 +26,7 @@ from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 from windlass.domain.values.quantities import counted, readable_size
+from windlass.plugins import installed_plugins, load_part
 from windlass.ports.loop_time import pass_time
 from windlass.wire.overview import LOST_COMMITS, AttentionList
 from windlass.wire.workers import WorkerInfo, WorkerList
@@ -74,7 +76,24 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield _tool("gstreamer", lambda: shutil.which("gst-launch-1.0"))
     yield from examine_isolation(data_directory(at.data))
     yield _containers()
+    yield from _plugins()
     yield from _server(at)
+
+
+def _plugins() -> Iterator[Finding]:
+    """Says which plug-ins work, and what they find themselves."""
+    for found in installed_plugins():
+        problem = "; ".join(problems_of(found))
+        detail = problem or f"{found.package} {found.version}"
+        yield Finding(f"plug-in {found.name}", "problem" if problem else "ok", detail)
+        if problem or found.plugin is None or not found.plugin.checks:
+            continue
+        try:
+            findings = load_part(found.name, "the checks", found.plugin.checks)()
+            yield from (Finding(*one) for one in findings)
+        except Exception as error:
+            why = f"its checks failed: {type(error).__name__}: {error}"
+            yield Finding(f"plug-in {found.name}", "problem", why)
 
 
 def _containers() -> Finding:

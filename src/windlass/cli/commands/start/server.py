@@ -19,6 +19,7 @@ from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, set
 from windlass.cli.options.flags import Flag, Many
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
+from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
@@ -46,7 +47,7 @@ def server(
     allowed_host: Many = None,
     modules: Imports = None,
     no_dashboard: Flag = False,
-    fuzz: Many = None,
+    plugins: PluginFlags = NO_PLUGIN_FLAGS,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
     core: CoreFlags = NO_FLAGS,
@@ -78,9 +79,6 @@ def server(
         A module with tasks whose arguments the server checks on submission. Repeatable.
     no_dashboard
         Serve the API only, without the web page.
-    fuzz
-        A solver file of `windlass fuzz` whose queue, builds, findings and coverage the dashboard
-        shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -92,7 +90,7 @@ def server(
     imports = tuple(modules or ())
     options = ServerOptions(
         store, blobs, settings.config, imports, data=directory, log_level=level,
-        sign_in=settings.sign_in, fuzz=tuple(fuzz or ()),
+        sign_in=settings.sign_in, plugins=plugin_options(plugins),
     )  # fmt: skip
     hide_from_jobs(folders_of(directory, store, blobs), os.environ)
     uvloop.run(_serve(directory, options, where, tuple(allowed_host or ()), not no_dashboard))

@@ -20,9 +20,10 @@ from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
 from windlass.cli.options.configuration import Settings
 from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
-from windlass.cli.options.flags import Flag, Many
+from windlass.cli.options.flags import Flag
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
+from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import (
     APP_VARIABLE,
     FILE_VARIABLE,
@@ -67,7 +68,7 @@ def up(
     isolation: Mode = "auto",
     namespaces: Namespaces = None,
     no_dashboard: Flag = False,
-    fuzz: Many = None,
+    plugins: PluginFlags = NO_PLUGIN_FLAGS,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
     config: ConfigFile = None,
@@ -103,8 +104,6 @@ def up(
         with isolation process only `default`.
     no_dashboard
         Serve the API only, without the web page.
-    fuzz
-        A solver file of `windlass fuzz` whose work the dashboard shows. Repeatable.
     """
     level = use_log(log)
     become_private()
@@ -114,7 +113,7 @@ def up(
     # What it has imported would stay as it is: then only workers check arguments.
     imported = () if reload else (*(modules or ()), *(apps or ()))
     options = _options(directory, store, settings, imported)._replace(
-        log_level=level, fuzz=tuple(fuzz or ())
+        log_level=level, plugins=plugin_options(plugins)
     )
     _pass_on(variables, modules or (), apps or (), isolation, namespaces)
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)

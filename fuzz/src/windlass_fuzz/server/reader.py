@@ -29,8 +29,7 @@ from windlass.fuzzing.roles.status import PipelineStatus, UnhealthyCommit, read_
 from windlass.fuzzing.state.open import open_pipeline
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
-from windlass.ports.fuzzing import FuzzInput
-from windlass.wire.fleet.fuzzing import (
+from windlass_fuzz.server.messages import (
     FuzzAlarm,
     FuzzBranch,
     FuzzCommit,
@@ -47,7 +46,7 @@ from windlass.wire.fleet.fuzzing import (
     FuzzStatus,
     FuzzWork,
 )
-from windlass.wiring.fuzzing_statistics import read_last_run, read_reached, read_statistics
+from windlass_fuzz.server.statistics import read_last_run, read_reached, read_statistics
 
 T = TypeVar("T")
 Read = Callable[[Pipeline], Awaitable[T]]
@@ -61,6 +60,13 @@ MAX_INPUT: Final = 16 * 2**20
 MAX_MAP: Final = 8 * 2**20  # compressed
 STATES: Final = ("open", "flaky", "quarantined", "closed")  # of findings
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
+
+
+class FuzzInput(NamedTuple):
+    """The input of a finding."""
+
+    name: str
+    data: bytes
 
 
 class _Source(NamedTuple):
@@ -78,7 +84,10 @@ class _Reading(NamedTuple):
 
 
 class BucketReader:
-    """Implements `FuzzingReader` over the buckets of some solvers."""
+    """Reads the state of some solvers from their buckets.
+
+    Raises `NotFound` for what does not exist, and `StoreUnavailable` for what cannot be read.
+    """
 
     def __init__(self, files: Sequence[str], data: Path, clock: Clock) -> None:
         self._clock = clock

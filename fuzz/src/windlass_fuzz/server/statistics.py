@@ -10,7 +10,7 @@ from windlass.fuzzing.reach.records import ReachRecords
 from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.fuzzing.statistics.history import DayPoint, history_file
 from windlass.fuzzing.statistics.summary import CommitSummary, Series, summarise
-from windlass.wire.fleet.fuzzing import (
+from windlass_fuzz.server.messages import (
     FuzzCommitRuns,
     FuzzDay,
     FuzzReached,
