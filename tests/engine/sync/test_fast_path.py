@@ -205,6 +205,8 @@ def test_the_fast_path_is_back_when_jobs_may_start_after_a_restore(
         assert not (await agent.sync(want=1)).jobs
         config = rig.engine.config
         await rig.pass_time(config.heartbeat_timeout_ms + config.term_grace_ms)
+        await rig.health()
+        await rig.engine.wake_for_ready_jobs()  # as the scheduling loop does
         agent = await rig.agent()
         for _ in range(4):
             (job,) = (await agent.sync(want=1)).jobs

@@ -311,7 +311,7 @@ async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
 
 async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
     seekers = []
-    if work.catalog.holds(work.now):
+    if work.now < work.catalog.hold_until:
         return
     hungry = [t for t in turns if t.request.want > 0 and may_claim(t.worker.status)]
     held = await work.tx.leases.count([t.worker.id for t in hungry]) if hungry else {}

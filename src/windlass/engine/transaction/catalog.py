@@ -120,12 +120,6 @@ class Catalog:
         self.epoch = meta.get("epoch", 0)
         self.hold_until = meta.get("hold_until", 0)
 
-    def holds(self, now: int) -> bool:
-        """Returns whether no job is assigned yet after a restore; forgets a hold that is over."""
-        if now >= self.hold_until:
-            self.hold_until = 0
-        return self.hold_until > 0
-
     def learn_queues(self, rows: Iterable[QueueRow]) -> None:
         """Caches queues whose change has committed."""
         self.queues.update({row.name: row for row in rows})
