@@ -98,6 +98,8 @@ CASES = [
         ("on_success[0].submit[1].args.argv", "words")),
     Bad("a bad priority of the workflow", "name: w\npriority: urgent\njobs: {}\n", 2,
         ("priority", "high, medium, low", "got urgent")),
+    Bad("a bad timeout of the workflow", "name: w\ntimeout: soon\njobs:\n  a:\n    run: x\n", 2,
+        ("timeout", "or none", "got soon")),
     Bad("a name that is too long for a workflow", f"name: {'n' * 201}\njobs: {{}}\n", 1,
         ("name", "1 to 200 characters")),
     # Parameters

@@ -106,6 +106,27 @@ def test_every_field_arrives(tmp_path: Path) -> None:
     assert (second.after, second.after_any, second.unblock) == (("first", 12), ("first",), "manual")
 
 
+def test_a_timeout_beside_the_jobs_is_that_of_jobs_without_their_own(tmp_path: Path) -> None:
+    text = """
+name: w
+parameters: {limit: {default: 2h}}
+timeout: ${{ parameters.limit }}
+jobs:
+  plain: {run: "true"}
+  own: {run: "true", timeout: 15m}
+  any: {run: "true", timeout: none}
+  like: {workflow: {name: v, jobs: {x: {run: "true"}}}}
+  other: {workflow: {name: v, timeout: 5, jobs: {x: {task: shell, args: {argv: [x]}}}}}
+"""
+    timeouts = {name: job.timeout for name, job in expanded(text, tmp_path).items()}
+    assert timeouts == {"plain": 7_200, "own": 900, "any": "none", "like/x": 7_200, "other/x": 5}
+    jobs = expanded(text, tmp_path, limit="none")
+    assert (jobs["plain"].timeout, jobs["like/x"].timeout) == ("none", "none")
+    assert {
+        job.timeout for job in expanded(text.replace("timeout: $", "# $"), tmp_path).values()
+    } == {None, 900, "none", 5}
+
+
 def test_json_and_data_mean_the_same_as_yaml(tmp_path: Path) -> None:
     file = tmp_path / "w.yaml"
     file.write_text(EVERY_FIELD)

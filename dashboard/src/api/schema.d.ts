@@ -1021,7 +1021,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Sets how many jobs of a queue may run, in total and per worker. */
+        /** Sets how many jobs of a queue may run, how, and for how long. */
         post: operations["queues.limit"];
         delete?: never;
         options?: never;
@@ -2234,7 +2234,7 @@ export interface components {
             unblock?: "auto" | "manual";
             /** @description The id of an unfinished workflow to join. */
             workflow?: number | null;
-            /** @description How long it may run. Default: by the duration of its media, else 30 minutes (timeouts.default, timeouts.queue). */
+            /** @description How long it may run. Default: by the duration of its media, else as its queue says, else 30 minutes (timeouts.default). */
             timeout?: number | string | null;
             /** @description How long it may run without log output or progress. */
             idle_timeout?: number | string | null;
@@ -2426,7 +2426,7 @@ export interface components {
             concurrency: components["schemas"]["Concurrency"] | null;
             preemptible: boolean;
             timeout: number | null;
-            timeout_from: ("default" | "job" | "media") | null;
+            timeout_from: ("default" | "job" | "media" | "queue") | null;
             timeout_at: string | null;
             idle_timeout: number | null;
             last_activity_at: string | null;
@@ -3704,6 +3704,8 @@ export interface components {
             isolation: string | null;
             /** @default [] */
             rates: components["schemas"]["QueueRate"][];
+            /** @default null */
+            timeout: number | "none" | null;
         };
         /**
          * QueueRate
@@ -3723,13 +3725,15 @@ export interface components {
          * QueueLimitsRequest
          * @description How many jobs of a queue may run; 0 means any number, a missing field stays unchanged.
          *
-         *         `isolation` is the weakest mode its jobs may run in.
+         *         `isolation` is the weakest mode its jobs may run in. `timeout` is for jobs that are submitted
+         *         from now on and have none: seconds, text such as 6h, `none`, or `default` for the server's.
          */
         QueueLimitsRequest: {
             max_running?: number | null;
             max_per_worker?: number | null;
             preempts?: boolean | null;
             isolation?: string | null;
+            timeout?: number | string | null;
         };
         /** NamespaceWeights */
         NamespaceWeights: {

@@ -299,7 +299,7 @@ class Queries:
         dependencies: Dependencies,
     ) -> Job:
         shape = self._shapes[view.facts.shape]
-        return show_job(view, shape, self._engine.config, transitions, outlook, dependencies)
+        return show_job(view, shape, self._engine, transitions, outlook, dependencies)
 
 
 def _worker_names(view: JobRecord) -> dict[int, str]:

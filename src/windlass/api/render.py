@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from windlass.api.dependencies import NO_DEPENDENCIES, Dependencies
-from windlass.domain.config import Config
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
+from windlass.domain.job.forms import NONE
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
@@ -24,8 +24,10 @@ from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow,
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.rows.views import WorkerView, newest_attempt
+from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
+from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
@@ -40,7 +42,7 @@ WORKER_LOST = FailureClass.WORKER_LOST.code
 def show_job(
     view: JobRecord,
     shape: Shape,
-    config: Config,
+    engine: Engine,
     transitions: Sequence[Transition] = (),
     outlook: Outlook = Outlook(),  # noqa: B008 - frozen
     dependencies: Dependencies = NO_DEPENDENCIES,
@@ -73,13 +75,9 @@ def show_job(
         attempt=shown_attempt(newest_attempt(facts, lease), facts.handed_back),
         attempts=_attempts(view),
         retry_count=_retries(view),
-        max_retries=config.retry.max_retries if spec.retries is None else spec.retries,
+        max_retries=engine.config.retry.max_retries if spec.retries is None else spec.retries,
         lost_count=facts.lost,
         not_before=_moment(_not_before(view) or spec.not_before_ms),
-        timeout=_seconds(facts.timeout_ms),
-        timeout_from=timeout_from(config.timeouts, shape.queue, spec.timeout_ms, facts.timeout_ms),
-        timeout_at=_moment(_timeout_at(view, spec)),
-        idle_timeout=_seconds(facts.idle_ms),
         last_activity_at=_moment(_activity(view)),
         transitions=list(transitions),
         dynamic=_json(view.dynamic.body) if view.dynamic else None,
@@ -105,6 +103,7 @@ def show_job(
         indices={} if lease is None else read_indices(lease.indices),
         **_wishes(spec, shape),
         **_expectations(shape, outlook),
+        **_timeouts(view, engine, spec, shape.queue),
     )
 
 
@@ -134,6 +133,21 @@ def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
         "retry_on": list(spec.retry_on),
         "no_retry_on": list(spec.no_retry_on),
         "backoff": spec.backoff,
+    }
+
+
+def _timeouts(view: JobRecord, engine: Engine, spec: JobSpec, queue: str) -> dict[str, Any]:
+    """Renders how long a job may run or be idle, and who says so."""
+    facts = view.facts
+    source = timeout_from(
+        engine.config.timeouts, timed_as(spec.task, spec.args), engine.catalog.timeouts.get(queue),
+        spec.timeout_ms, facts.timeout_ms,
+    )  # fmt: skip
+    return {
+        "timeout": _seconds(facts.timeout_ms),
+        "timeout_from": source,
+        "timeout_at": _moment(_timeout_at(view, spec)),
+        "idle_timeout": _seconds(facts.idle_ms),
     }
 
 
@@ -364,4 +378,5 @@ def show_queue(
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
         bool(row.preempts), running if counted is None else counted.leased, row.isolation, rates,
+        None if row.timeout_ms is None else row.timeout_ms / 1000 or NONE,
     )  # fmt: skip

@@ -3,6 +3,8 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from windlass.api.events import event_filter, moment_since
 from windlass.api.queries import Queries
 from windlass.api.render import show_event
@@ -82,9 +84,7 @@ class EmbeddedFleet:
     async def limit(self, queue: str, limits: QueueLimitsRequest) -> bool:
         now = await self._opened()
         check_name("queue", queue)
-        wanted = QueueLimits(
-            limits.max_running, limits.max_per_worker, limits.preempts, limits.isolation
-        )
+        wanted = QueueLimits(*msgspec.structs.astuple(limits))
         return (await now.engine.queues.set_limits(queue, wanted, now.who.name)).applied
 
     async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:

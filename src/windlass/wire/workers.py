@@ -1,6 +1,6 @@
 """Messages about workers, version 1."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -59,6 +59,7 @@ class QueueInfo(msgspec.Struct, frozen=True):
     running: int | None = None  # None: an older server, which counts under `max_running` only
     isolation: str | None = None  # the weakest mode its jobs may run in
     rates: list[QueueRate] = []  # of the jobs that wait, as far as the caller sees them
+    timeout: float | Literal["none"] | None = None  # in s, of jobs without their own
 
 
 class QueueLimitsRequest(
@@ -66,13 +67,15 @@ class QueueLimitsRequest(
 ):
     """How many jobs of a queue may run; 0 means any number, a missing field stays unchanged.
 
-    `isolation` is the weakest mode its jobs may run in.
+    `isolation` is the weakest mode its jobs may run in. `timeout` is for jobs that are submitted
+    from now on and have none: seconds, text such as 6h, `none`, or `default` for the server's.
     """
 
     max_running: int | None = None
     max_per_worker: int | None = None
     preempts: bool | None = None
     isolation: str | None = None
+    timeout: float | str | None = None
 
 
 class WeightRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

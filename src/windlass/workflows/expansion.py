@@ -30,6 +30,7 @@ from windlass.workflows.jobs import (
     PLAIN,
     REACTIONS,
     check_job_name,
+    check_option,
     check_workflow,
     make_job,
     place_in,
@@ -112,6 +113,7 @@ class _Level:
         priority: Node | None = None,
         forgiving: bool = False,
         env: Mapping[str, Node] = MappingProxyType({}),
+        timeout: Node | None = None,
     ) -> None:
         self._faults = files.faults
         before = len(self._faults.errors)
@@ -135,6 +137,8 @@ class _Level:
         self._forgiving = forgiving  # its jobs may fail
         own = tree.get("env")
         self._env = {**env, **({} if own is None else self._variables(own))}
+        limit = tree.get("timeout")
+        self._timeout = timeout if limit is None else self._limit(limit)
 
     def _variables(self, env: Node) -> Mapping[str, Node]:
         with self._faults:
@@ -142,6 +146,15 @@ class _Level:
             check(settled, STRICT[ROOT]["properties"]["env"], STRICT, "env")
             return settled.entries()
         return {}
+
+    def _limit(self, written: Node) -> Node | None:
+        """Returns the timeout of jobs without their own."""
+        with self._faults:
+            settled = substitute(written, self._scope, "timeout")
+            check(settled, STRICT[ROOT]["properties"]["timeout"], STRICT, "timeout")
+            check_option("timeout", settled)
+            return settled
+        return None
 
     def workflow(self) -> NewWorkflow:
         """Returns the workflow itself."""
@@ -293,11 +306,16 @@ class _Level:
             request = msgspec.structs.replace(self._made.job(like.starts[0]), name=name)
             check_job_name(name, node, entry.field)
         else:
-            request = make_job(name, node, entry.field, self._priority, self._env)
+            request = make_job(name, node, entry.field, self._defaults(), self._env)
             if self._forgiving:
                 request = msgspec.structs.replace(request, allow_failure=True)
         number = self._made.add(request, node)
         return Instance(combination, node, [number], [number])
+
+    def _defaults(self) -> dict[str, Node]:
+        """Returns the options of jobs that do not say them themselves."""
+        given = {"priority": self._priority, "timeout": self._timeout}
+        return {name: node for name, node in given.items() if node is not None}
 
     def _inside(self, entry: Entry, combination: Combination, node: Node, alike: int) -> Instance:
         """Returns the jobs of a nested workflow."""
@@ -320,6 +338,7 @@ class _Level:
             f"{self._prefix}{named(entry.name, combination)}/",
             self._files, (*self._chain, file), self._made, priority,
             self._forgiving or (forgiven is not None and bool(forgiven.value)), self._env,
+            self._timeout,
         )  # fmt: skip
         level.expand()
         size = len(self._made.nodes) - before

@@ -76,7 +76,7 @@ else:
 
 
 class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workflow: jobs that finish as one."""
+    """A workflow: jobs that finish as one. `timeout` is that of jobs without their own."""
 
     name: str
     jobs: dict[str, JobFile]
@@ -88,6 +88,7 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     labels: dict[str, Scalar] = {}
     parameters: dict[str, ParameterFile] = {}
     env: dict[str, Scalar] = {}
+    timeout: Duration | None = None
     outputs: dict[str, Scalar] = {}
     on_success: list[dict[str, Any]] = []
     on_failure: list[dict[str, Any]] = []

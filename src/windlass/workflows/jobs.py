@@ -31,11 +31,12 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 def make_job(
-    name: str, node: Node, field: str, priority: Node | None, env: Mapping[str, Node]
+    name: str, node: Node, field: str, defaults: Mapping[str, Node], env: Mapping[str, Node]
 ) -> JobSpec:
     """Returns the job that an entry describes, without the jobs it waits for.
 
-    `env` holds the variables of the workflow, which a command gets unless it has its own.
+    `defaults` holds options of the workflow that count unless the job has its own, `env` the
+    variables of the workflow, which a command gets unless it has its own.
     """
     given = {n: part for n, part in node.entries().items() if part.value is not None}
     faults = Faults()
@@ -51,8 +52,7 @@ def make_job(
     else:
         _refuse_parts(given, node, field, OF_COMMANDS, "run")
     _refuse_parts(given, node, field, ("parameters",), "workflow")
-    if priority is not None and "priority" not in given:
-        fields["priority"] = plain(priority)
+    fields = {name: plain(part) for name, part in defaults.items()} | fields
     job = JobSpec(name=name, **canonical_options({"task": "", **fields}))
     for _ in range(len(given)):
         try:
@@ -80,6 +80,14 @@ def _value(node: Node, form: Form) -> Any:
     if form is LABELS:
         return {name: part.text for name, part in node.entries().items()}
     return plain(node)
+
+
+def check_option(option: str, node: Node) -> None:
+    """Refuses an invalid default of jobs, which `node` holds."""
+    try:
+        canonical_options({option: plain(node)})
+    except InvalidInput as error:
+        raise node.refuse(option, error.expected) from None
 
 
 def check_job(request: JobSpec, node: Node, field: str) -> None:

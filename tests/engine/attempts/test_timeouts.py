@@ -7,9 +7,8 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.timeouts import TimeoutPolicy
+from windlass.engine.fleet.queues import QueueLimits
 
 BACKSTOP = 10 * SECOND + 30 * SECOND  # the grace of a process, and one heartbeat
 
@@ -58,9 +57,10 @@ async def test_a_timeout_is_that_of_the_job_its_media_or_its_queue(
     memory_rig: Rig, fields: dict[str, Any], limit: int | None
 ) -> None:
     rig = memory_rig
-    policy = TimeoutPolicy(queue_ms={"archive": 0, "batch": 120 * MINUTE})
-    await rig.restart(Config(timeouts=policy))
     agent = await settled_agent(rig)
+    await rig.submit(**{"task": "shell", **fields}, not_before=rig.now + 9 * HOUR)
+    await rig.engine.queues.set_limits("archive", QueueLimits(timeout="none"))
+    await rig.engine.queues.set_limits("batch", QueueLimits(timeout="2h"))
     job = await rig.submit(**{"task": "shell", **fields})
     assert (await agent.take_one()).timeout_ms == limit
     await alive(rig, agent, 3 * HOUR)

@@ -264,6 +264,38 @@ def test_attention_shows_only_what_the_caller_sees() -> None:
     run(scenario())
 
 
+def test_attention_tells_of_jobs_near_their_timeout_in_one_item() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            engine = server.services.engine
+            worker = await server.worker("w", slots=9)
+            wishes: tuple[object, ...] = (1_000, "none", 900, 1_000)
+            jobs = [await server.submit(job(namespace="team", timeout=one)) for one in wishes]
+            await worker.sync(want=9, prefetch=True)
+            team = await server.role(Role.VIEWER, "team")
+
+            async def begin(number: int, seconds_ago: int) -> list[Any]:
+                """Returns what needs attention once this job has run for so long."""
+                began = await engine.now() - seconds_ago * 1_000
+                rows = [(jobs[number], began, None)]
+                await engine.store.transact(lambda tx: tx.leases.start(rows))
+                items: list[Any] = (await get(team, ATTENTION))["items"]
+                assert all(one["kind"] == "timeout" for one in items)
+                return items
+
+            assert await begin(0, 700) == []
+            assert await begin(1, 90_000) == []
+            (only,) = await begin(2, 790)
+            assert (only["count"], only["link"], only["exact"]) == (1, f"jobs/{jobs[2]}", True)
+            (both,) = await begin(3, 810)
+            assert (both["count"], both["link"]) == (2, "jobs?state=running&sort=running")
+            assert both["look"]["link"] == f"jobs/{jobs[2]}"
+            limited = await server.role(Role.VIEWER, "elsewhere")
+            assert (await get(limited, ATTENTION))["items"] == []
+
+    run(scenario())
+
+
 def test_a_workflow_that_waits_for_a_person_offers_the_approval(monkeypatch: Any) -> None:
     monkeypatch.setattr(attention, "SETTLED_MS", -1)
 

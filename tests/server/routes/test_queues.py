@@ -21,7 +21,7 @@ def test_a_queue_is_limited_and_shows_what_runs() -> None:
             assert queue == {
                 "name": "bulk", "weight": 50, "paused": False, "depth": 0, "max_running": 3,
                 "max_per_worker": 2, "preempts": True, "running": 0, "isolation": None,
-                "rates": [],
+                "rates": [], "timeout": None,
             }  # fmt: skip
             wrong = await server.admin.post(path, json={"max_running": -1})
             assert wrong.status_code == 422
@@ -31,6 +31,13 @@ def test_a_queue_is_limited_and_shows_what_runs() -> None:
             await server.admin.post(path, json={"isolation": "sandbox"})
             (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
             assert (queue["isolation"], queue["max_running"]) == ("sandbox", 3)
+            for asked, shown in (("6h", 21_600.0), (90, 90.0), ("none", "none"), ("default", None)):
+                assert (await server.admin.post(path, json={"timeout": asked})).status_code == 200
+                (queue,) = (await server.admin.get("/api/v1/queues")).json()["queues"]
+                assert queue["timeout"] == shown
+            wrong = await server.admin.post(path, json={"timeout": "soon"})
+            assert error_of(wrong)["field"] == "timeout"
+            assert "default" in error_of(wrong)["expected"]
 
     run(scene())
 

@@ -95,10 +95,15 @@ def test_weights_of_namespaces_are_set_and_changed(store: Driver) -> None:
     assert store.snapshot().namespace_weights == (("team", 3), ("zoo", 5))
 
 
+async def _put(tx: WriteTx, row: QueueRow) -> None:
+    await tx.catalog.put_queue(row)
+
+
 def test_a_queue_keeps_its_limits(store: Driver) -> None:
-    row = QueueRow("batch", 10, 1, max_running=4, max_per_worker=2, preempts=1, isolation="user")
-    store.transact(lambda tx: tx.catalog.put_queue(row))
-    assert store.transact(lambda tx: tx.catalog.queues()) == [row]
+    row = QueueRow("batch", 10, 1, 4, 2, preempts=1, isolation="user", timeout_ms=90_000)
+    for one in (row, row._replace(timeout_ms=0), row._replace(timeout_ms=None)):
+        store.transact(partial(_put, row=one))
+        assert store.transact(lambda tx: tx.catalog.queues()) == [one]
 
 
 def test_running_jobs_that_may_be_preempted_are_told_youngest_first(store: Driver) -> None:

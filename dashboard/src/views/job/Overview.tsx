@@ -181,6 +181,7 @@ function timeoutOf(job: Job): string | undefined {
   if (job.timeout === null) return job.idle_timeout === null ? "none" : undefined;
   const length = duration(job.timeout);
   if (job.timeout_from === "default") return `${length}, the default; --timeout to change`;
+  if (job.timeout_from === "queue") return `${length}, as its queue says; --timeout to change`;
   return job.timeout_from === "media" ? `${length}, by the length of its media` : length;
 }
 

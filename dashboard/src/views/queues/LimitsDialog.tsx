@@ -6,11 +6,12 @@ import { Dialog } from "../../ui/Dialog";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Checkbox, SelectField, TextField } from "../../ui/Field";
 import { notify } from "../../ui/Notices";
+import { timeoutOf } from "./figures";
 import styles from "./Queues.module.css";
 
 const MODES = ["process", "user", "sandbox", "container"] as const;
 
-/** How many jobs of a queue may run, in all and on each worker. */
+/** How many jobs of a queue may run, in all and on each worker, how, and for how long. */
 export function LimitsDialog(props: { queue: Schemas["QueueInfo"]; onClose: () => void }) {
   const { queue, onClose } = props;
   const client = useQueryClient();
@@ -18,6 +19,7 @@ export function LimitsDialog(props: { queue: Schemas["QueueInfo"]; onClose: () =
   const [each, setEach] = useState(String(queue.max_per_worker ?? 0));
   const [preempts, setPreempts] = useState(queue.preempts ?? false);
   const [isolation, setIsolation] = useState(queue.isolation ?? "process");
+  const [timeout, setTimeout] = useState(timeoutOf(queue) ?? "default");
   const changing = useMutation({
     mutationFn: () =>
       answer(
@@ -28,6 +30,7 @@ export function LimitsDialog(props: { queue: Schemas["QueueInfo"]; onClose: () =
             max_per_worker: Number(each),
             preempts,
             isolation,
+            timeout,
           },
         }),
       ),
@@ -76,6 +79,12 @@ export function LimitsDialog(props: { queue: Schemas["QueueInfo"]; onClose: () =
             </option>
           ))}
         </SelectField>
+        <TextField
+          label="Timeout of jobs without their own"
+          hint="Such as 6h; none, or default for the server's. For jobs submitted from now on"
+          value={timeout}
+          onChange={(event) => setTimeout(event.target.value)}
+        />
         <Checkbox
           label="Its jobs may take the place of preemptible ones"
           checked={preempts}

@@ -25,6 +25,12 @@ export function LastHour({ queue, state }: { queue: string; state: "completed" |
   return <JobCount value={value} filter={{ queue, state: [state], since, until }} />;
 }
 
+/** How long jobs of a queue may run that do not say so, if it has a time of its own. */
+export function timeoutOf(queue: Schemas["QueueInfo"]): string | undefined {
+  if (typeof queue.timeout !== "number") return queue.timeout ?? undefined;
+  return queue.timeout % 60 === 0 ? `${queue.timeout / 60}m` : `${queue.timeout}s`;
+}
+
 /** What limits the jobs of a queue, in words. */
 export function limitsOf(queue: Schemas["QueueInfo"]): string {
   const told = [
@@ -32,6 +38,7 @@ export function limitsOf(queue: Schemas["QueueInfo"]): string {
     queue.max_per_worker && `${queue.max_per_worker} on each worker`,
     queue.isolation && queue.isolation !== WEAKEST && `isolation ${queue.isolation}`,
     queue.preempts && "preempts others",
+    queue.timeout && `timeout ${timeoutOf(queue)}`,
   ].filter(Boolean);
   return told.join(", ") || "–";
 }

@@ -9,11 +9,12 @@ from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.timeouts import NEAR
 from windlass.domain.lifecycle.workflow_state import may_be_stuck
 from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Worker
+from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Lease, Worker
 from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.schedules import ReactionState
 from windlass.domain.values.quantities import counted, readable_duration
@@ -31,6 +32,7 @@ RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is tol
 LOSS_TOLD_MS: Final = 7 * 86_400_000
 SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
 MAX_BLOCKED: Final = 100  # jobs of one workflow that are looked at
+RUNNING: Final = JobFilter(states=(State.RUNNING.code,))
 SEVERITIES: Final = ("error", "warning", "info")
 
 Shown = Callable[[str], bool]
@@ -56,6 +58,7 @@ class Attention:
                 *await self._impossible(tx, shown),
                 *await self._stalled(tx, shown),
                 *await self._paused(tx, shown),
+                *await self._near_timeouts(tx, shown),
                 *await self._lost_logs(tx, shown),
                 *await self._reactions(tx, shown),
                 *await self._questions(tx, shown),
@@ -157,6 +160,30 @@ class Attention:
             if name in mine and depths.get(name, 0) > 0
         ]  # fmt: skip
 
+    async def _near_timeouts(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        """Tells about jobs that will soon be stopped, among those that have run longest."""
+        page = await tx.views.sorted_jobs(RUNNING, JobSort.RUNNING, None, LOOKED)
+        near = [one for one in page.jobs if one.lease and _is_near(one.lease, tx.now)]
+        mine = await self._of_namespaces(tx, near, shown)
+        if not mine:
+            return []
+        first = min(mine, key=_stopped_at).facts.id
+        return [
+            AttentionItem(
+                kind="timeout",
+                severity="info",
+                title=f"{counted(len(mine), 'job')} near the end of the timeout",
+                reason=f"{NEAR:.0%} of it have passed, then the job is stopped and has failed."
+                " --timeout of a job changes it, or that of its queue.",
+                count=len(mine),
+                exact=page.next is None,
+                link=_link("jobs", state="running", sort="running")
+                if len(mine) > 1
+                else f"jobs/{first}",
+                look=Look(label="Show the next to be stopped", link=f"jobs/{first}"),
+            )
+        ]
+
     async def _lost_logs(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
         rows = await tx.files.lost_logs(LOOKED)
         jobs = sorted({row.job for row in rows})
@@ -230,6 +257,17 @@ class Attention:
         catalog = self._engine.catalog
         await catalog.know(tx, {record.facts.shape for record in found})
         return [r for r in found if shown(catalog.shapes[r.facts.shape].namespace)]
+
+
+def _is_near(lease: Lease, now: int) -> bool:
+    if lease.started_at is None or lease.timeout_ms is None:
+        return False
+    return now - lease.started_at >= NEAR * lease.timeout_ms
+
+
+def _stopped_at(record: JobRecord) -> int:
+    lease = record.lease
+    return 0 if lease is None else (lease.started_at or 0) + (lease.timeout_ms or 0)
 
 
 def _lost(gaps: Iterable[Gap], now: int) -> list[AttentionItem]:

@@ -142,7 +142,7 @@ class PastJobs:
 
     def _show(self, record: JobRecord) -> Job:
         shape = self._engine.catalog.shapes[record.facts.shape]
-        return show_job(record, shape, self._engine.config, (), Outlook(), NO_DEPENDENCIES)
+        return show_job(record, shape, self._engine, (), Outlook(), NO_DEPENDENCIES)
 
 
 async def _page(wanted: JobFilter, cursor: int, count: int, tx: ReadTx) -> JobPage:

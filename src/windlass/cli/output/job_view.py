@@ -118,6 +118,8 @@ def show_timeout(job: Job) -> str | None:
     length = readable_duration(round(job.timeout * 1000))
     if job.timeout_from == "default":
         return f"{length}, the default; --timeout to change"
+    if job.timeout_from == "queue":
+        return f"{length}, as queue {job.queue} says; --timeout to change"
     return f"{length}, by the length of its media" if job.timeout_from == "media" else length
 
 

@@ -87,7 +87,10 @@ class Queues:
         return self._run(self._queues.resume(queue))
 
     def limit(self, queue: str, **limits: Any) -> bool:
-        """Sets `max_running`, `max_per_worker` (0: any number), `preempts` or `isolation`."""
+        """Sets `max_running`, `max_per_worker` (0: any number), `preempts` or `isolation`.
+
+        Or `timeout`, for jobs without their own: seconds, "6h", "none" or "default".
+        """
         return self._run(self._queues.limit(queue, **limits))
 
 

@@ -97,7 +97,10 @@ class AsyncQueues:
         return await self._service.fleet.pause(queue, False)
 
     async def limit(self, queue: str, **limits: Any) -> bool:
-        """Sets `max_running`, `max_per_worker` (0: any number), `preempts` or `isolation`."""
+        """Sets `max_running`, `max_per_worker` (0: any number), `preempts` or `isolation`.
+
+        Or `timeout`, for jobs without their own: seconds, "6h", "none" or "default".
+        """
         request: QueueLimitsRequest = convert(limits, QueueLimitsRequest, "limits")
         return await self._service.fleet.limit(queue, request)
 

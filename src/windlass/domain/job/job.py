@@ -203,8 +203,8 @@ class JobSpec(
     timeout: Annotated[
         Duration | None,
         _option(
-            "How long it may run. Default: by the duration of its media, else 30 minutes"
-            " (timeouts.default, timeouts.queue).",
+            "How long it may run. Default: by the duration of its media, else as its queue says,"
+            " else 30 minutes (timeouts.default).",
             TIMEOUT, "--timeout",
         ),
     ] = None  # fmt: skip

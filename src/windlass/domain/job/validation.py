@@ -145,9 +145,20 @@ class Validator:
     def __init__(self, config: Config, tasks: Mapping[str, TaskKind] | None = None) -> None:
         self._config = config
         self._tasks = tasks or {}
+        self._queue_timeouts: Mapping[str, int] = {}
         self._known: dict[object, _Known] = {}
         self._last = _Last()
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
+
+    def use_timeouts(self, queues: Mapping[str, int]) -> None:
+        """Gives jobs the timeouts (ms, 0: none) that these queues have for jobs without their own.
+
+        Whoever changes one gives a new mapping.
+        """
+        if queues is not self._queue_timeouts:
+            self._queue_timeouts = queues
+            self._known = {}
+            self._last = _Last()
 
     def validate(self, spec: JobSpec, field: str = "job", now: int | None = None) -> ValidatedJob:
         """Validates one job; `field` is how errors name it, such as "jobs[3]"."""
@@ -298,6 +309,7 @@ class Validator:
             duration_ms=spec.duration_ms,
             own_run_ms=spec.timeout_ms,
             own_idle_ms=spec.idle_timeout_ms,
+            queue_ms=self._queue_timeouts.get(spec.queue),
         )
 
     def _check_body(self, spec: JobSpec, body: bytes, field: str) -> None:

@@ -31,7 +31,7 @@ class FailureClass(StrEnum):
 
 
 # Who set the timeout that an attempt has.
-TimeoutFrom = Literal["job", "media", "default"]
+TimeoutFrom = Literal["job", "media", "queue", "default"]
 
 FAILURE_BY_CODE: Final[tuple[FailureClass | None, ...]] = (None, *FailureClass)
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 from windlass.domain.lifecycle.failures import TimeoutFrom
 from windlass.domain.values.options import doc
 
+MEDIA: Final = ("ffmpeg", "gstreamer")  # tasks that may run for as long as their media asks for
 NEAR: Final = 0.8  # of its timeout: a job that has run so long is warned of
 
 
@@ -32,9 +33,6 @@ class TimeoutPolicy(Struct, frozen=True):
     default_ms: Annotated[
         int, doc("ms", "Limit of jobs without a timeout whose duration is unknown. 0: none.")
     ] = 1_800_000
-    queue_ms: Annotated[
-        dict[str, int], doc("ms", "The same, for the queues named here. 0: none.")
-    ] = {}
     assigned_ms: Annotated[
         int,
         doc("ms", "Limit between assignment and start.", least=1),
@@ -56,20 +54,26 @@ class RunLimits(Struct, frozen=True):
     idle_ms: int | None
 
 
-def default_timeout_ms(policy: TimeoutPolicy, queue: str) -> int | None:
-    """Returns how long a job of this queue may run if nothing else says so; None: any time."""
-    return policy.queue_ms.get(queue, policy.default_ms) or None
+def default_timeout_ms(policy: TimeoutPolicy, queue_ms: int | None) -> int | None:
+    """Returns how long a job may run if nothing else says so; None: any time.
+
+    `queue_ms` is what its queue says, if anything; 0 is no limit.
+    """
+    return (policy.default_ms if queue_ms is None else queue_ms) or None
 
 
 def timeout_from(
-    policy: TimeoutPolicy, queue: str, own_ms: int | None, shown_ms: int | None
+    policy: TimeoutPolicy, task: str, queue_ms: int | None, own_ms: int | None, shown_ms: int | None
 ) -> TimeoutFrom | None:
     """Returns where the timeout of a job comes from; None if it has none and asked for none."""
     if own_ms is not None:
         return "job"
     if shown_ms is None:
         return None
-    return "default" if shown_ms == default_timeout_ms(policy, queue) else "media"
+    if shown_ms == queue_ms:
+        return "queue"
+    by_media = task in MEDIA and shown_ms != policy.default_ms
+    return "media" if by_media else "default"
 
 
 def run_timeout_ms(
@@ -77,7 +81,7 @@ def run_timeout_ms(
     task: str,
     duration_ms: int | None,
     own_ms: int | None,
-    queue: str = "default",
+    queue_ms: int | None = None,
 ) -> int | None:
     """Returns how long a job may run: its own timeout, else one by task and duration.
 
@@ -89,7 +93,7 @@ def run_timeout_ms(
         return int(duration_ms * policy.ffmpeg_factor) + policy.ffmpeg_buffer_ms
     if duration_ms is not None and task == "gstreamer":
         return duration_ms + policy.gstreamer_extra_ms
-    return default_timeout_ms(policy, queue)
+    return default_timeout_ms(policy, queue_ms)
 
 
 def idle_timeout_ms(policy: TimeoutPolicy, queue: str, own_ms: int | None) -> int | None:
@@ -107,12 +111,13 @@ def limits_for(
     duration_ms: int | None = None,
     own_run_ms: int | None = None,
     own_idle_ms: int | None = None,
+    queue_ms: int | None = None,
 ) -> RunLimits:
     """Returns both limits of a job. With an idle limit, run time is limited only on request."""
     idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
     if idle_ms is not None and own_run_ms is None:
         return RunLimits(run_ms=None, idle_ms=idle_ms)
-    return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms, queue), idle_ms)
+    return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms, queue_ms), idle_ms)
 
 
 def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:

@@ -304,6 +304,7 @@ class QueueRow(NamedTuple):
     preempts: int = 0  # its jobs may preempt jobs of lower queues
     limit: int | None = None  # the row of `limits` that counts its running jobs
     isolation: str | None = None  # the weakest mode its jobs may run in; None for any
+    timeout_ms: int | None = None  # of jobs without their own; 0: none, None: the default
 
 
 class LimitRow(NamedTuple):

@@ -65,5 +65,6 @@ async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int | None:
         duration_ms=min(duration_ms, MAX_MS),
         own_run_ms=spec.timeout_ms,
         own_idle_ms=spec.idle_timeout_ms,
+        queue_ms=work.catalog.timeouts.get(spec.queue),
     )
     return limits.run_ms or None

@@ -70,6 +70,7 @@ class SubmitCommand:
 
         Without `now` they are only checked, if they have times that count from then.
         """
+        self._validator.use_timeouts(self._catalog.timeouts)
         try:
             return self._validator.validate_all(jobs, now=now)
         except InvalidInput:

@@ -7,6 +7,7 @@ counts in, so its end frees the slot even on a server that does not know the lim
 
 from typing import NamedTuple
 
+from windlass.domain.job.forms import NONE, TIMEOUT, milliseconds
 from windlass.domain.lifecycle.rank import queue_weight
 from windlass.domain.matching.isolation import check_mode
 from windlass.domain.rows.events import EventKind
@@ -16,6 +17,7 @@ from windlass.engine.transaction.unit_of_work import Work
 
 MAX_LIMIT = 1_000_000  # of any limit
 HEAVIEST = 1_000
+DEFAULT = "default"  # the timeout of a queue that has none of its own
 
 
 class Paused(NamedTuple):
@@ -30,13 +32,15 @@ class QueueLimits(NamedTuple):
     """How many jobs of a queue may run, 0 for any number; None leaves it unchanged.
 
     `preempts` says whether its jobs may preempt jobs of lower queues, `isolation` is the weakest
-    mode in which they may run.
+    mode in which they may run. `timeout` is that of its jobs without their own, from now on:
+    seconds, text such as 6h, `none`, or `default` for that of the server.
     """
 
     max_running: int | None = None
     max_per_worker: int | None = None
     preempts: bool | None = None
     isolation: str | None = None
+    timeout: float | str | None = None
 
 
 class Limited(NamedTuple):
@@ -53,6 +57,20 @@ def check_limits(limits: QueueLimits) -> None:
         if value is not None and not (whole and 0 <= value <= MAX_LIMIT):
             raise InvalidInput(name, f"an integer from 1 to {MAX_LIMIT}, or 0 for no limit", value)
     check_mode(limits.isolation, "isolation")
+    _timeout_ms(limits.timeout, None)
+
+
+def _timeout_ms(asked: float | str | None, before: int | None) -> int | None:
+    """Returns the timeout of a queue (0: none, None: the server's), or raises `InvalidInput`."""
+    if asked is None:
+        return before
+    if isinstance(asked, str) and asked.strip().lower() == DEFAULT:
+        return None
+    try:
+        wanted = TIMEOUT.canonical(asked, "timeout")
+    except InvalidInput as error:
+        raise InvalidInput("timeout", f"{error.expected}, or {DEFAULT}", asked) from None
+    return 0 if wanted == NONE else milliseconds(wanted)
 
 
 def check_weight(weight: object) -> None:
@@ -84,6 +102,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
         ),
         preempts=row.preempts if limits.preempts is None else int(limits.preempts),
         isolation=row.isolation if limits.isolation is None else limits.isolation,
+        timeout_ms=_timeout_ms(limits.timeout, row.timeout_ms),
     )
     if changed == row:
         return Limited(row, False)
@@ -97,7 +116,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
     data = {
         "queue": queue, "max_running": changed.max_running,
         "max_per_worker": changed.max_per_worker, "preempts": bool(changed.preempts),
-        "limit": changed.limit, "isolation": changed.isolation,
+        "limit": changed.limit, "isolation": changed.isolation, "timeout_ms": changed.timeout_ms,
     }  # fmt: skip
     work.say(EventKind.QUEUE, f"Queue {queue} has new limits", actor=actor, data=data)
     return Limited(changed, True)

@@ -92,6 +92,7 @@ class Catalog:
         self.queues: dict[str, QueueRow] = {}
         self.any_paused = False
         self.any_limited = False
+        self.timeouts: dict[str, int] = {}  # of queues that have one; 0: none
         self.isolated: dict[str, str] = {}  # the weakest modes that queues allow, by name
         self.stale = False
         self.any_choosy = False  # a shape has preferences, or a worker is paid for
@@ -129,6 +130,9 @@ class Catalog:
         rows = self.queues.values()
         self.any_paused = any(row.paused for row in rows)
         self.any_limited = any(row.max_running or row.max_per_worker for row in rows)
+        timeouts = {row.name: row.timeout_ms for row in rows if row.timeout_ms is not None}
+        if timeouts != self.timeouts:
+            self.timeouts = timeouts
         isolated = {row.name: row.isolation for row in rows if row.isolation}
         if isolated != self.isolated:
             self.isolated = isolated

@@ -1,5 +1,7 @@
 """Routes about queues, and the shares of namespaces."""
 
+import msgspec
+
 from windlass.domain.access.rights import Action
 from windlass.domain.values.names import check_name
 from windlass.engine.fleet.queues import QueueLimits
@@ -41,9 +43,9 @@ async def resume(call: Call, name: str) -> Changed:
 
 @routes.post("/{name:str}/limits", needs=Action.MANAGE_QUEUES)
 async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
-    """Sets how many jobs of a queue may run, in total and per worker."""
+    """Sets how many jobs of a queue may run, how, and for how long."""
     check_name("queue", name)
-    limits = QueueLimits(data.max_running, data.max_per_worker, data.preempts, data.isolation)
+    limits = QueueLimits(*msgspec.structs.astuple(data))
     done = await call.services.engine.queues.set_limits(name, limits, call.who.name)
     return Changed(done.applied)
 

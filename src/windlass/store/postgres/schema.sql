@@ -233,7 +233,8 @@ CREATE TABLE queues (
     max_per_worker bigint NOT NULL DEFAULT 0,
     preempts smallint NOT NULL DEFAULT 0,
     limit_id bigint, -- the row of `limits` that counts what runs of it
-    isolation text
+    isolation text,
+    timeout_ms bigint
 );
 
 CREATE TABLE meta (

@@ -10,18 +10,19 @@ SELECT id, digest, body FROM shapes WHERE id > $1 ORDER BY id;
 
 -- name: queues
 -- All of them; there are few.
-SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation
+SELECT name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation,
+    timeout_ms
 FROM queues ORDER BY name;
 
 -- name: put_queue
 -- New or changed.
 INSERT INTO queues (
-    name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    name, weight, paused, max_running, max_per_worker, preempts, limit_id, isolation, timeout_ms
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (name) DO UPDATE SET weight = excluded.weight, paused = excluded.paused,
     max_running = excluded.max_running, max_per_worker = excluded.max_per_worker,
     preempts = excluded.preempts, limit_id = excluded.limit_id,
-    isolation = excluded.isolation;
+    isolation = excluded.isolation, timeout_ms = excluded.timeout_ms;
 
 -- name: meta
 -- All settings; there are few.

@@ -27,7 +27,8 @@ CREATE TABLE queues (
     preempts INTEGER NOT NULL DEFAULT 0,
     -- The row of `limits` that counts what runs of a queue.
     limit_id INTEGER,
-    isolation TEXT
+    isolation TEXT,
+    timeout_ms INTEGER
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE jobs (

@@ -46,7 +46,15 @@ def test_who_gives_no_timeout_is_told_of_the_default(up: Program) -> None:
         ("--timeout", "none"): (None, "job", "none"),
         (): (1800.0, "default", "30 min, the default; --timeout to change"),
         ("--queue", "live"): (None, None, None),
+        ("--queue", "slow"): (7200.0, "queue", "2 h, as queue slow says; --timeout to change"),
+        ("--queue", "open"): (None, None, "none"),
     }
+    up.text("queues", "limit", "slow", "--timeout", "2h")
+    up.text("queues", "limit", "open", "--timeout", "none")
+    assert {row["name"]: row["timeout"] for row in up.json("queues")} | {"live": None} == {
+        "default": None, "live": None, "open": "none", "slow": 7200.0,
+    }  # fmt: skip
+    assert "2 h" in up.text("queues")
     for flags, (seconds, source, text) in shown.items():
         number = up.text("submit", *flags, "--", "true").splitlines()[0]
         job = up.json("show", number)

@@ -11,6 +11,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import readable_duration
 from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
 
 Queue = Annotated[str, Parameter(help="The queue's name.")]
@@ -28,7 +29,7 @@ def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
         return
     rows = [
         (q.name, q.weight, "paused" if q.paused else "open", q.depth, _running(q),
-         q.max_per_worker or None, "yes" if q.preempts else None, q.isolation)
+         q.max_per_worker or None, "yes" if q.preempts else None, q.isolation, _timeout(q))
         for q in found
     ]  # fmt: skip
     columns = (
@@ -40,6 +41,7 @@ def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
         "per worker",
         "preempts",
         "isolation",
+        "timeout",
     )
     print_table(columns, rows, "no queues yet")
 
@@ -67,10 +69,11 @@ def limit(
     max_per_worker: int | None = None,
     preempts: Annotated[bool | None, Parameter(negative="--no-preempts")] = None,
     isolation: Isolation | None = None,
+    timeout: str | None = None,
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
-    """Limit how many jobs of a queue may run, and how; running ones continue.
+    """Limit how many jobs of a queue may run, how, and for how long; running ones continue.
 
     Parameters
     ----------
@@ -82,15 +85,19 @@ def limit(
         Its jobs may preempt preemptible jobs in lower queues.
     isolation
         The weakest isolation in which its jobs may run; process for any.
+    timeout
+        How long its jobs may run that do not say so themselves, such as 6h; none for any time,
+        default for what the server says. Jobs that are submitted already keep theirs.
     """
     asked = QueueLimitsRequest(
         max_running=max_running,
         max_per_worker=max_per_worker,
         preempts=preempts,
         isolation=isolation,
+        timeout=timeout,
     )
     if asked == QueueLimitsRequest():
-        flags = "--max-running, --max-per-worker, --preempts or --isolation"
+        flags = "--max-running, --max-per-worker, --preempts, --isolation or --timeout"
         raise InvalidInput("limit", flags, "none of them")
     warn_of_typos(at, queue, None)
     changed = at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked)
@@ -108,3 +115,9 @@ def _running(queue: QueueInfo) -> str | None:
     if queue.running is None or not queue.max_running:
         return None if queue.running is None else str(queue.running)
     return f"{queue.running} of {queue.max_running}"
+
+
+def _timeout(queue: QueueInfo) -> str | None:
+    if not isinstance(queue.timeout, float):
+        return queue.timeout
+    return readable_duration(round(queue.timeout * 1000))

@@ -117,7 +117,7 @@ def _tell_default(request: JobSpec, submitted: JobHandle[Any]) -> None:
         job = submitted.info()
     except WindlassError:
         return  # It is submitted, and its id is printed.
-    if job.timeout_from == "default":
+    if job.timeout_from in ("default", "queue"):
         warn(f"timeout: {show_timeout(job)}, or --timeout none", DIM)
 
 
