@@ -19,9 +19,9 @@ MODULES = (
     "engine.commands.submit", "engine.commands.sync", "engine.attempts.reports",
     "engine.submit.write_jobs", "engine.sync.sync", "domain.matching.claim_planning",
     "domain.job.job",
-    "store.sqlite.bulk", "store.sqlite.checkpoints", "store.sqlite.core.flow",
-    "store.sqlite.core.leases", "store.sqlite.core.log", "store.sqlite.core.places",
-    "store.sqlite.store", "store.sqlite.fleet.workers",
+    "store.sqlite.bulk", "store.sqlite.checkpoints", "store.sqlite.flow",
+    "store.sqlite.leases", "store.sqlite.places", "store.sqlite.roles",
+    "store.sqlite.store", "store.sqlite.session",
 )  # fmt: skip
 CALLS_A_BATCH = 20
 

@@ -25,14 +25,17 @@ def test_the_memory_store_has_a_module_for_each_role_of_the_port() -> None:
 
 
 def test_both_databases_share_a_module_for_each_role_of_the_port() -> None:
-    not_yet = modules("postgres/core") | modules("postgres/records")
-    assert not not_yet & modules("sql")
-    assert (modules("sql") | not_yet) - BESIDE_THE_ROLES - {"dependents"} == roles()
+    assert modules("sql") - BESIDE_THE_ROLES == roles() - {"flow"}
+
+
+def test_flow_is_written_for_each_database() -> None:
+    """It is the way of many jobs at once, in as few and as wide statements as each can do."""
+    assert "flow" in modules("sqlite") & modules("postgres")
 
 
 def test_sql_stands_beside_its_role_for_both_databases_or_for_one() -> None:
     files = [path.name for path in (STORES / "sql").glob("*.sql")]
-    assert len(files) > 20
+    assert len(files) > 40
     names = re.compile(r"(\w+)(?:\.(?:sqlite|postgres))?\.sql")
-    assert {match[1] for name in files if (match := names.fullmatch(name))} <= roles()
+    assert {match[1] for name in files if (match := names.fullmatch(name))} == roles()
     assert [name for name in files if not names.fullmatch(name)] == []

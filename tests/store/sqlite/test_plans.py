@@ -15,8 +15,8 @@ from windlass.store.sqlite.statements import QUERIES
 
 # Those that walk over a whole table, each with the reason why it may.
 WALKS = {
-    "overdue": "leases are bounded by the fleet's slots",
-    "orphans": "leases are bounded by the fleet's slots",
+    "overdue_leases": "leases are bounded by the fleet's slots",
+    "orphaned_leases": "leases are bounded by the fleet's slots",
     "silent_workers": "once in a health cycle",
     "troubled_workers": "once in a health cycle",
     "past_metadata": "a few for each worker, once in a cleanup cycle",
@@ -26,8 +26,10 @@ WALKS = {
     "events_of_job": "only if a job's history has a gap",
     "any_table": "stops at the first row",
     "counters": "names times servers",
-    "oldest_cascade": "stops at the first row",
+    "pull_cascade": "stops at the first row",
     "oldest_event": "stops at the first row",
+    "next_due": "stops at the first row",
+    "ready_before": "a row for each of the shapes",
     "queued_jobs": "stops at its bound",
     "lease_counts": "leases are bounded by the fleet's slots",
     "fleet": "a row for each worker, when somebody asks why",
@@ -111,8 +113,8 @@ def test_what_may_scan_does(database: apsw.Connection, name: str) -> None:
         ),
         ("pool_events", "SEARCH events USING INDEX events_rare (job=? AND rowid>? AND rowid<?)"),
         ("leases_of_workers", "SEARCH l USING INDEX leases_worker (worker=?)"),
-        ("marked", "SEARCH l USING INDEX leases_marked (worker=?)"),
-        ("leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
+        ("marked_leases", "SEARCH l USING INDEX leases_marked (worker=?)"),
+        ("read_leases", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"),
         ("drop_leases", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"),
         ("take_due", "SEARCH due USING INDEX due_job (job=?)"),
         ("scan_jobs", "SEARCH j USING INTEGER PRIMARY KEY (rowid<?)"),
@@ -159,11 +161,12 @@ def test_lists_are_read_in_order_without_sorting(database: apsw.Connection, name
 
 
 @pytest.mark.parametrize(
-    "name", ["peek", "due_now", "heads", "best_parked", "overdue", "due_schedules", "open_runs"]
+    "name",
+    ["peek", "due_now", "heads", "best_parked", "overdue_leases", "due_schedules", "open_runs"],
 )
 def test_nothing_but_a_short_list_is_sorted(database: apsw.Connection, name: str) -> None:
     sorts = [step for step in plan(database, name) if "TEMP B-TREE" in step]
-    assert sorts == (["USE TEMP B-TREE FOR ORDER BY"] if name == "overdue" else [])
+    assert sorts == (["USE TEMP B-TREE FOR ORDER BY"] if name == "overdue_leases" else [])
 
 
 def claim_steps(path: Path, jobs: int) -> int:

@@ -55,9 +55,16 @@ class Session:
 
     async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> None:
         if rows:
-            columns = zip(kinds, zip(*rows, strict=True), strict=True)
-            args = [integers(its) if kind == INTEGER else its for kind, its in columns]
-            await self.execute(name, *args)
+            await self.execute(name, *_columns(kinds, rows))
+
+    async def fetch_many(
+        self, name: str, kinds: str, rows: Sequence[Sequence[object]]
+    ) -> list[Any]:
+        return await self.fetch(name, *_columns(kinds, rows)) if rows else []
+
+    async def numbers(self, name: str, count: int) -> Sequence[int]:
+        numbers: list[int] = await self.fetch_value(name, count)
+        return numbers
 
     async def number_many(
         self, sequence: str, name: str, kinds: str, rows: Sequence[Sequence[object]]
@@ -84,6 +91,9 @@ class Session:
     def unpack_integers(self, value: list[int]) -> tuple[int, ...]:
         return tuple(value)
 
+    def unpack_edges(self, value: list[int]) -> tuple[int, ...]:
+        return tuple(value)
+
     def unpack_texts(self, value: list[str]) -> tuple[str, ...]:
         return tuple(value)
 
@@ -92,3 +102,9 @@ class Session:
         self.statements += 1
         noted = QUERIES["commit"] % (mark, at, self.vouches)
         return self.link.connection.execute(noted)
+
+
+def _columns(kinds: str, rows: Sequence[Sequence[object]]) -> list[Any]:
+    """Returns the columns of these rows as arrays."""
+    columns = zip(kinds, zip(*rows, strict=True), strict=True)
+    return [integers(its) if kind == INTEGER else its for kind, its in columns]

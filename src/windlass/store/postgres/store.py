@@ -20,14 +20,13 @@ from windlass.store.postgres.connections import (
     PoolLimits,
     open_connection,
 )
-from windlass.store.postgres.core.log import events_of
 from windlass.store.postgres.failures import raise_as_unavailable
 from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
-from windlass.store.postgres.records.snapshot import take_snapshot
-from windlass.store.postgres.session import QUERIES
+from windlass.store.postgres.session import QUERIES, Session
 from windlass.store.postgres.settled_events import SettledEvents
 from windlass.store.postgres.transactions import Transactions
+from windlass.store.sql.snapshot import take_snapshot
 
 T = TypeVar("T")
 
@@ -121,12 +120,12 @@ class PostgresStore:
     async def snapshot(self) -> Snapshot:
         if not self._checked:
             await self.check_schema()
-        return await self._transactions.read_rows(lambda session, _: take_snapshot(session))
+        return await self._transactions.read_rows(lambda session, _: _take_filled(session))
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         if not self._checked:
             await self.check_schema()
-        return await self._transactions.read_beside(work, take_snapshot)
+        return await self._transactions.read_beside(work, _take_filled)
 
     async def read_settled(self, after: int, count: int) -> list[Event]:
         """Events behind `after` that nothing can come before any more. One caller at a time."""
@@ -250,7 +249,13 @@ class PostgresStore:
         await self._transactions.fetch("notify", payloads)
 
     async def _read_events(self, after: int, count: int) -> list[Event]:
-        return events_of(await self._transactions.fetch("read_events", after, count))
+        rows = await self._transactions.fetch("read_events", after, count)
+        return list(map(Event._make, rows))
 
     async def _event_writers(self) -> set[str]:
         return {row[0] for row in await self._transactions.fetch("event_writers")}
+
+
+async def _take_filled(session: Session) -> Snapshot:
+    """Reads the tables that have rows: most are often empty, and each is a round trip."""
+    return await take_snapshot(session, {row[0] for row in await session.fetch("filled")})

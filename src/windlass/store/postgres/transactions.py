@@ -12,14 +12,6 @@ from typing import Any, NamedTuple, TypeVar
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.postgres.connections import Link, Pool
-from windlass.store.postgres.core.flow import PostgresFlow
-from windlass.store.postgres.core.jobs import PostgresJobs
-from windlass.store.postgres.core.leases import PostgresLeases
-from windlass.store.postgres.core.limits import PostgresLimits
-from windlass.store.postgres.core.log import PostgresLog
-from windlass.store.postgres.core.places import PostgresPlaces
-from windlass.store.postgres.core.steps import PostgresSteps
-from windlass.store.postgres.core.workflows import PostgresWorkflows
 from windlass.store.postgres.failures import (
     RETRY,
     describe,
@@ -28,19 +20,30 @@ from windlass.store.postgres.failures import (
     raise_as_unavailable,
     wary,
 )
+from windlass.store.postgres.flow import PostgresFlow
+from windlass.store.postgres.jobs import PostgresJobs
+from windlass.store.postgres.leases import PostgresLeases
 from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.records.files import PostgresFiles
-from windlass.store.postgres.records.retention import PostgresRetention
-from windlass.store.postgres.records.views import PostgresViews
-from windlass.store.postgres.roles import PostgresCatalog, PostgresPlacement
+from windlass.store.postgres.places import PostgresPlaces
+from windlass.store.postgres.roles import (
+    PostgresCatalog,
+    PostgresLimits,
+    PostgresLog,
+    PostgresPlacement,
+    PostgresRetention,
+    PostgresWorkflows,
+)
 from windlass.store.postgres.session import QUERIES, Rows, Session
+from windlass.store.postgres.views import PostgresViews
 from windlass.store.sql.access import Access
 from windlass.store.sql.audit import Audit
+from windlass.store.sql.files import Files
 from windlass.store.sql.inbox import Inbox
 from windlass.store.sql.pools import Pools
 from windlass.store.sql.schedules import Reactions, Schedules, Templates
 from windlass.store.sql.series import Series
 from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.steps import Steps
 from windlass.store.sql.workers import Workers
 
 T = TypeVar("T")
@@ -66,7 +69,7 @@ class PostgresTx(NamedTuple):
     flow: PostgresFlow
     access: Access
     audit: Audit
-    files: PostgresFiles
+    files: Files
     views: PostgresViews
     retention: PostgresRetention
     templates: Templates
@@ -76,7 +79,7 @@ class PostgresTx(NamedTuple):
     statistics: Statistics
     series: Series
     deadlines: Deadlines
-    steps: PostgresSteps
+    steps: Steps
     pools: Pools
     inbox: Inbox
 
@@ -308,7 +311,7 @@ class Transactions:
             PostgresFlow(session),
             Access(session),
             Audit(session),
-            PostgresFiles(session),
+            Files(session),
             PostgresViews(session),
             PostgresRetention(session),
             Templates(session),
@@ -318,7 +321,7 @@ class Transactions:
             Statistics(session),
             Series(session),
             Deadlines(session),
-            PostgresSteps(session),
+            Steps(session),
             Pools(session),
             Inbox(session),
         )

@@ -1,4 +1,4 @@
--- Tokens and enrolment codes: what PostgreSQL says otherwise.
+-- Tokens and enrolment codes: the statements that only PostgreSQL runs.
 
 -- name: touch_tokens
 -- One statement for all tokens that were used lately; other servers may know a later use.

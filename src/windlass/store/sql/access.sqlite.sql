@@ -1,4 +1,4 @@
--- Tokens and enrolment codes: what SQLite says otherwise.
+-- Tokens and enrolment codes: the statements that only SQLite runs.
 
 -- name: touch_tokens
 -- Another server may know a later use.

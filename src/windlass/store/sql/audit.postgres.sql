@@ -1,4 +1,4 @@
--- The audit log: what PostgreSQL says otherwise.
+-- The audit log: the statements that only PostgreSQL runs.
 
 -- name: lock_audit
 -- Keeps other writers out until the end of the transaction; readers do not wait.

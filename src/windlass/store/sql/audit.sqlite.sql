@@ -1,4 +1,4 @@
--- The audit log: what SQLite says otherwise.
+-- The audit log: the statements that only SQLite runs.
 
 -- name: insert_audit
 -- The columns of AuditRow.

@@ -1,4 +1,4 @@
--- Shapes, queues and settings: what PostgreSQL says otherwise.
+-- Shapes, queues and settings: the statements that only PostgreSQL runs.
 
 -- name: insert_shapes
 -- Numbered in the order given, inserted in the order of digests, so that two submits do

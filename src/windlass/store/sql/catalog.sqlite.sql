@@ -1,4 +1,4 @@
--- Shapes, queues and settings: what SQLite says otherwise.
+-- Shapes, queues and settings: the statements that only SQLite runs.
 
 -- name: insert_shapes
 -- Many jobs, few shapes.

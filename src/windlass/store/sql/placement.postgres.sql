@@ -1,4 +1,4 @@
--- Loads, rates, reservations and shares: what PostgreSQL says otherwise.
+-- Loads, rates, reservations and shares: the statements that only PostgreSQL runs.
 
 -- name: loads
 -- By the index on the worker; the caller has locked the workers, so that nothing is added.

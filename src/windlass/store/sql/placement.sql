@@ -22,3 +22,7 @@ SELECT namespace, weight FROM namespace_weights ORDER BY namespace;
 -- New or changed.
 INSERT INTO namespace_weights (namespace, weight) VALUES ($1, $2)
 ON CONFLICT (namespace) DO UPDATE SET weight = excluded.weight;
+
+-- name: rate
+-- By primary key.
+SELECT namespace, key, keep, starts FROM rates WHERE namespace = $1 AND key = $2;

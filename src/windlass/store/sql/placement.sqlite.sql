@@ -1,4 +1,4 @@
--- Loads, rates, reservations and shares: what SQLite says otherwise.
+-- Loads, rates, reservations and shares: the statements that only SQLite runs.
 
 -- name: loads
 -- By the index on the worker; a worker holds few.
@@ -36,10 +36,6 @@ UPDATE leases SET queue_limit = ?2 WHERE job IN carray(?1);
 -- name: add_rate
 -- The first job under this key.
 INSERT OR IGNORE INTO rates (namespace, key, keep, starts) VALUES (?, ?, 0, '[]');
-
--- name: rate
--- By primary key.
-SELECT namespace, key, keep, starts FROM rates WHERE namespace = ? AND key = ?;
 
 -- name: put_rates
 -- With the starts of this claim.

@@ -1,4 +1,4 @@
--- Pools, their workers and costs: what PostgreSQL says otherwise.
+-- Pools, their workers and costs: the statements that only PostgreSQL runs.
 
 -- name: update_pool_workers
 -- Under the lock of their pool, all in one go: the locks of its workers are held meanwhile.

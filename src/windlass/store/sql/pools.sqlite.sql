@@ -1,4 +1,4 @@
--- Pools, their workers and costs: what SQLite says otherwise.
+-- Pools, their workers and costs: the statements that only SQLite runs.
 
 -- name: update_pool_workers
 -- By primary key.

@@ -25,8 +25,7 @@ def load_queries(dialect: str) -> Mapping[str, str]:
     `schema.sql` holds no named statements.
     """
     queries: dict[str, str] = {}
-    own = f"windlass.store.{dialect}"
-    for package in (ROLES, own, f"{own}.core", f"{own}.records"):
+    for package in (ROLES, f"windlass.store.{dialect}"):
         for filename in sorted(entry.name for entry in files(package).iterdir()):
             if not _is_for(dialect, filename):
                 continue

@@ -1,4 +1,4 @@
--- Templates, schedules and reactions: what PostgreSQL says otherwise.
+-- Templates, schedules and reactions: the statements that only PostgreSQL runs.
 
 -- name: all_newest_templates
 -- A list for people.

@@ -1,4 +1,4 @@
--- Templates, schedules and reactions: what SQLite says otherwise.
+-- Templates, schedules and reactions: the statements that only SQLite runs.
 
 -- name: all_newest_templates
 -- A list for people: SQLite takes the other columns from the row of the maximum.

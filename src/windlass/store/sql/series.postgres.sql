@@ -1,4 +1,4 @@
--- Figures over time: what PostgreSQL says otherwise.
+-- Figures over time: the statements that only PostgreSQL runs.
 
 -- name: moves_between
 -- A walk along the primary key; the jobs and attempts by theirs.

@@ -1,4 +1,4 @@
--- Figures over time: what SQLite says otherwise.
+-- Figures over time: the statements that only SQLite runs.
 
 -- name: moves_between
 -- A walk along the primary key; the jobs, their ends and attempts by theirs.

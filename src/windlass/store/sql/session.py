@@ -53,6 +53,16 @@ class Session(Protocol):
         """Does the same for rows that get ascending numbers, which are their first column."""
         ...
 
+    async def fetch_many(
+        self, name: str, kinds: str, rows: Sequence[Sequence[object]]
+    ) -> list[Any]:
+        """Does the same with a statement that answers rows."""
+        ...
+
+    async def numbers(self, name: str, count: int) -> Sequence[int]:
+        """Returns so many new numbers, ascending; `name` is `job_numbers` for those of jobs."""
+        ...
+
     async def lock(self, name: str, *args: object) -> None:
         """Keeps other transactions out, where several run at a time."""
         ...
@@ -75,6 +85,10 @@ class Session(Protocol):
 
     def unpack_integers(self, value: Any) -> tuple[int, ...]:
         """Returns the list in a column."""
+        ...
+
+    def unpack_edges(self, value: Any) -> tuple[int, ...]:
+        """Returns the jobs in a chunk of `dependents`."""
         ...
 
     def unpack_texts(self, value: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
--- What attempts took; deadlines: what PostgreSQL says otherwise.
+-- What attempts took; deadlines: the statements that only PostgreSQL runs.
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.

@@ -1,4 +1,4 @@
--- What attempts took; deadlines: what SQLite says otherwise.
+-- What attempts took; deadlines: the statements that only SQLite runs.
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.

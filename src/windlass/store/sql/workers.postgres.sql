@@ -1,4 +1,4 @@
--- Workers: what PostgreSQL says otherwise.
+-- Workers: the statements that only PostgreSQL runs.
 
 -- name: lock_workers
 -- Workers are the first to be locked.

@@ -1,4 +1,4 @@
--- Workers: what SQLite says otherwise.
+-- Workers: the statements that only SQLite runs.
 
 -- name: read_workers
 -- The columns of Worker, in the order asked for.

@@ -1,6 +1,5 @@
 """One connection in one transaction: run named statements at once, without waiting."""
 
-from array import array
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ import msgspec
 
 from windlass.store.sql.session import maker
 from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.rows import integers, unpack
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.statements import QUERIES, SEQUENCES
 
@@ -73,16 +73,23 @@ class SqliteSession:
             numbered = [(number, *row) for number, row in zip(numbers, rows, strict=True)]
             await self.many(name, kinds, numbered)
 
+    async def fetch_many(
+        self, name: str, kinds: str, rows: Sequence[Sequence[object]]
+    ) -> list[Any]:
+        del kinds
+        return list(self.connection.executemany(QUERIES[name], rows))
+
+    async def numbers(self, name: str, count: int) -> Sequence[int]:
+        return self.sequences.take(name.removesuffix("_numbers"), count)
+
     async def lock(self, name: str, *args: object) -> None:
         """Does nothing: SQLite runs one transaction at a time."""
 
     def ids(self, values: Iterable[int]) -> Any:
-        return self.integers(sorted(set(values)))
+        return integers(sorted(set(values)))
 
-    def integers(self, values: Iterable[int]) -> Any:  # apsw does not export the binding's type
-        """Returns an array for `carray(?)`; NULL is the empty one."""
-        numbers = array("q", values)
-        return apsw.carray(numbers) if numbers else None
+    def integers(self, values: Iterable[int]) -> Any:
+        return integers(values)
 
     def texts(self, values: Iterable[str]) -> str:
         return self.pack(values)
@@ -92,6 +99,9 @@ class SqliteSession:
 
     def unpack_integers(self, value: str) -> tuple[int, ...]:
         return _integers(value)
+
+    def unpack_edges(self, value: bytes) -> tuple[int, ...]:
+        return unpack(value)
 
     def unpack_texts(self, value: str) -> tuple[str, ...]:
         return _texts(value)

@@ -30,13 +30,24 @@ def adapt(statement: str) -> str:
     return _LOCK.sub("", _PARAMETER.sub(r"?\1", statement))
 
 
-_READ_AND_LOCKED = ("workers",)
+# One transaction runs at a time: what locks rows on PostgreSQL reads them here.
+_READS = {
+    "lock_free_limits": "read_limits",
+    "lock_jobs": "read_jobs",
+    "lock_leases": "read_leases",
+    "lock_limits": "read_limits",
+    "lock_waits": "read_waits",
+    "lock_workers": "read_workers",
+    "lock_workflows": "read_workflows",
+    "read_ready": "peek",
+    "share_jobs": "read_jobs",
+}
 
 _STATEMENTS = load_queries("sqlite")
 
 QUERIES: Mapping[str, str] = MappingProxyType(
     {name: adapt(statement) for name, statement in _STATEMENTS.items()}
-    | {f"lock_{rows}": _STATEMENTS[f"read_{rows}"] for rows in _READ_AND_LOCKED}
+    | {name: _STATEMENTS[read] for name, read in _READS.items()}
 )
 SEQUENCES: Mapping[str, str] = MappingProxyType(
     {name: found[1] for name, text in _STATEMENTS.items() if (found := _SEQUENCE.search(text))}

@@ -27,6 +27,7 @@ from windlass.ports.loop_time import INLINE, SMALL, give_way_if_long
 from windlass.ports.open_files import note_closed, note_open
 from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
+from windlass.store.sql.snapshot import take_snapshot
 from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import (
@@ -39,7 +40,6 @@ from windlass.store.sqlite.copies import newest_event, refuse_older
 from windlass.store.sqlite.faults import CORRUPT, as_unavailable, raise_as_unavailable, refusal
 from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, forget_newest, holding
 from windlass.store.sqlite.migrate import migrate
-from windlass.store.sqlite.records.snapshot import take_snapshot
 from windlass.store.sqlite.rows import Row
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.session import SqliteSession
@@ -227,12 +227,12 @@ class SqliteStore:
         return self._on_reader(lambda: drive(work(tx)))
 
     async def snapshot(self) -> Snapshot:
-        return self._on_reader(lambda: take_snapshot(self._read_session))
+        return self._on_reader(lambda: drive(take_snapshot(self._read_session)))
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         tx = self._read_tx._replace(now=self._tell_time())
         if await self.read(lambda tx: tx.log.newest()) <= SMALL:
-            return self._on_reader(lambda: drive(work(tx, take_snapshot(self._read_session))))
+            return self._on_reader(lambda: drive(_beside(work, tx, self._read_session)))
         return await _finished(partial(self._read_alone, work, tx.now))
 
     def _read_alone(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]], now: int) -> T:
@@ -242,7 +242,7 @@ class SqliteStore:
             session = SqliteSession(reader, Sequences())
             tx = roles_over(session, self._server)._replace(now=now)
             reader.execute(_BEGIN_READ)
-            return drive(work(tx, take_snapshot(session)))
+            return drive(_beside(work, tx, session))
         except apsw.Error as error:
             self._fail(error)
         finally:
@@ -382,3 +382,9 @@ async def _finished(work: Callable[[], T]) -> T:
                 with suppress(asyncio.CancelledError):
                     await asyncio.wait({running})
             raise
+
+
+async def _beside(
+    work: Callable[[ReadTx, Snapshot], Awaitable[T]], tx: ReadTx, session: SqliteSession
+) -> T:
+    return await work(tx, await take_snapshot(session))

@@ -4,25 +4,28 @@ from typing import NamedTuple
 
 from windlass.store.sql.access import Access
 from windlass.store.sql.audit import Audit
+from windlass.store.sql.files import Files
 from windlass.store.sql.inbox import Inbox
 from windlass.store.sql.pools import Pools
 from windlass.store.sql.schedules import Reactions, Schedules, Templates
 from windlass.store.sql.series import Series
 from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.steps import Steps
 from windlass.store.sql.workers import Workers
-from windlass.store.sqlite.core.flow import SqliteFlow
-from windlass.store.sqlite.core.jobs import SqliteJobs
-from windlass.store.sqlite.core.leases import SqliteLeases
-from windlass.store.sqlite.core.limits import SqliteLimits
-from windlass.store.sqlite.core.log import SqliteLog
-from windlass.store.sqlite.core.places import SqlitePlaces
-from windlass.store.sqlite.core.steps import SqliteSteps
-from windlass.store.sqlite.core.workflows import SqliteWorkflows
-from windlass.store.sqlite.records.files import SqliteFiles
-from windlass.store.sqlite.records.retention import SqliteRetention
-from windlass.store.sqlite.records.views import SqliteViews
-from windlass.store.sqlite.roles import SqliteCatalog, SqlitePlacement
+from windlass.store.sqlite.flow import SqliteFlow
+from windlass.store.sqlite.jobs import SqliteJobs
+from windlass.store.sqlite.leases import SqliteLeases
+from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.roles import (
+    SqliteCatalog,
+    SqliteLimits,
+    SqliteLog,
+    SqlitePlacement,
+    SqliteRetention,
+    SqliteWorkflows,
+)
 from windlass.store.sqlite.session import SqliteSession
+from windlass.store.sqlite.views import SqliteViews
 
 
 class SqliteTx(NamedTuple):
@@ -40,7 +43,7 @@ class SqliteTx(NamedTuple):
     flow: SqliteFlow
     access: Access
     audit: Audit
-    files: SqliteFiles
+    files: Files
     views: SqliteViews
     retention: SqliteRetention
     templates: Templates
@@ -50,32 +53,30 @@ class SqliteTx(NamedTuple):
     statistics: Statistics
     series: Series
     deadlines: Deadlines
-    steps: SqliteSteps
+    steps: Steps
     pools: Pools
     inbox: Inbox
 
 
 def roles_over(session: SqliteSession, server: str) -> SqliteTx:
     """Returns all roles over one connection."""
-    connection, sequences = session.connection, session.sequences
-    files = SqliteFiles(connection)
-    places = SqlitePlaces(connection)
+    places = SqlitePlaces(session)
     return SqliteTx(
         now=0,
-        jobs=SqliteJobs(connection, sequences),
+        jobs=SqliteJobs(session),
         places=places,
-        leases=SqliteLeases(connection, sequences, places),
+        leases=SqliteLeases(session, places),
         workers=Workers(session),
-        workflows=SqliteWorkflows(connection, sequences),
-        limits=SqliteLimits(connection, sequences),
+        workflows=SqliteWorkflows(session),
+        limits=SqliteLimits(session),
         catalog=SqliteCatalog(session),
-        log=SqliteLog(connection, server),
-        flow=SqliteFlow(connection, places),
+        log=SqliteLog(session, server),
+        flow=SqliteFlow(session, places),
         access=Access(session),
         audit=Audit(session),
-        files=files,
-        views=SqliteViews(connection, files),
-        retention=SqliteRetention(connection),
+        files=Files(session),
+        views=SqliteViews(session),
+        retention=SqliteRetention(session),
         templates=Templates(session),
         schedules=Schedules(session),
         reactions=Reactions(session),
@@ -83,7 +84,7 @@ def roles_over(session: SqliteSession, server: str) -> SqliteTx:
         statistics=Statistics(session),
         series=Series(session),
         deadlines=Deadlines(session),
-        steps=SqliteSteps(connection, sequences),
+        steps=Steps(session),
         pools=Pools(session),
         inbox=Inbox(session),
     )

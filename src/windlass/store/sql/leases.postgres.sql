@@ -1,0 +1,114 @@
+-- Leases: the attempts in force: the statements that only PostgreSQL runs.
+
+-- name: grant
+-- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
+-- only read, and the lease's number comes back beside its job. Numbers are drawn first and
+-- once, for a join may take its rows in any order, and several times.
+WITH numbered AS MATERIALIZED (
+    SELECT *, nextval('lease_numbers') AS lease
+    FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
+                $4::text::bigint[], $5::text::integer[], $6::text::bigint[],
+                $7::text::bigint[])
+         AS v (job, attempt, worker, incarnation, shape, rank, limit_id)
+), given AS MATERIALIZED (
+    SELECT u.job, coalesce(u.attempt, $10) AS attempt, u.lease,
+           coalesce(u.worker, $11) AS worker, coalesce(u.incarnation, $12) AS incarnation,
+           coalesce(u.shape, $13) AS shape, coalesce(u.rank, $14) AS rank,
+           coalesce(u.limit_id, $15) AS limit_id, j.timeout_ms, j.idle_ms, j.spec,
+           j.handed_back
+    FROM numbered u JOIN jobs j ON j.id = u.job
+), taken AS (
+    DELETE FROM ready r USING given g
+    WHERE r.shape = g.shape AND r.rank = g.rank AND r.job = g.job
+), leased AS (
+    INSERT INTO leases (job, attempt, lease, worker, incarnation, state, assigned_at,
+                        started_at, deadline_at, timeout_ms, idle_ms, limit_id)
+    SELECT job, attempt, lease, worker, incarnation, $8::smallint, $9::bigint,
+           CASE WHEN $8 = {state.running} THEN $9 END,
+           CASE WHEN $8 = {state.running} THEN $9 + least(timeout_ms, idle_ms) + $16::bigint
+                ELSE $9 + $16 END,
+           timeout_ms, idle_ms, limit_id
+    FROM given
+)
+SELECT job, attempt, lease, timeout_ms, idle_ms, spec, handed_back
+FROM given ORDER BY lease;
+
+-- name: lock_leases
+-- The jobs are locked already where a lease is to end; the order is the same.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE;
+
+-- name: read_leases
+-- Without locks, for reads.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
+FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
+
+-- name: leases_of_workers
+-- What a worker holds, in the order in which it was given.
+SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
+       deadline_at, timeout_ms, idle_ms, limit_id, reason,
+       queue_limit, coalesce(suspicion, 0), indices
+FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease;
+
+-- name: marked_leases
+-- Asked with every sync and nearly always empty: a partial index answers it.
+SELECT worker, incarnation, job, attempt, state, reason, coalesce(suspicion, 0)
+FROM leases WHERE worker = ANY ($1::text::bigint[])
+  AND (reason IS NOT NULL OR suspicion IS NOT NULL) ORDER BY lease;
+
+-- name: count_leases
+-- What a worker holds already counts against its slots.
+SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker;
+
+-- name: start_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.started_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, started_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET state = {state.running}, started_at = k.started_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job AND l.state = {state.assigned};
+
+-- name: mark_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT job FROM leases WHERE job = ANY ($1::text::bigint[])
+    ORDER BY job FOR NO KEY UPDATE
+)
+UPDATE leases l SET state = $2, reason = $3 FROM locked k WHERE l.job = k.job;
+
+-- name: suspect_leases
+-- Right after the grant, so nobody else knows these rows.
+UPDATE leases SET suspicion = nullif($2::smallint, 0) WHERE job = ANY ($1::text::bigint[]);
+
+-- name: allow_leases
+-- How long the media is was found out. The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.timeout_ms, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, timeout_ms, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET timeout_ms = k.timeout_ms, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job;
+
+-- name: touch_leases
+-- The lock comes first and in order.
+WITH locked AS MATERIALIZED (
+    SELECT l.job, u.activity_at, u.deadline_at
+    FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
+         AS u (job, activity_at, deadline_at)
+    JOIN leases l ON l.job = u.job ORDER BY l.job FOR NO KEY UPDATE OF l
+)
+UPDATE leases l SET activity_at = k.activity_at, deadline_at = k.deadline_at
+FROM locked k WHERE l.job = k.job;
+
+-- name: drop_leases
+-- `lock_leases` holds these rows; without it they are still met in ascending order.
+DELETE FROM leases l USING unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job;

@@ -1,0 +1,62 @@
+-- The event log and the counters beside it: the statements that only PostgreSQL runs.
+
+-- name: append_events
+-- The shared lock is taken before the first number is drawn: the tailer passes a gap only
+-- when nobody who may still fill it is left. The number of the last event comes back, to find out
+-- after a failover whether the commit is still there.
+WITH gate AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
+), written AS (
+    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason,
+                        actor, data)
+    SELECT coalesce(u.at, $12), coalesce(u.kind, $13), u.job, coalesce(u.attempt, $14),
+           nullif(coalesce(u.worker, $15), 0), nullif(coalesce(u.incarnation, $16), 0),
+           coalesce(u."from", $17), coalesce(u."to", $18), coalesce(u.reason, $19),
+           coalesce(u.actor, $20), coalesce(u.data, $21)
+    FROM gate, unnest($1::text::bigint[], $2::text::bigint[], $3::text::smallint[],
+                      $4::text::integer[], $5::text::bigint[], $6::text::bigint[],
+                      $7::text::smallint[], $8::text::smallint[], $9::text[], $10::text[],
+                      $11::text[])
+               AS u (job, at, kind, attempt, worker, incarnation, "from", "to", reason, actor,
+                     data)
+    RETURNING seq
+)
+SELECT max(seq) FROM written;
+
+-- name: read_events
+-- From a rising bound.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE seq > $1 ORDER BY seq LIMIT $2;
+
+-- name: events_of_job
+-- The history of one job.
+SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM events WHERE job = $1 ORDER BY seq;
+
+-- name: bump_counters
+-- Into the shard of this connection, which no other transaction writes to.
+INSERT INTO counters (server, slot, name, value)
+SELECT $1, $2, u.name, u.delta FROM unnest($3::text[], $4::text::bigint[]) AS u (name, delta)
+ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value;
+
+-- name: counters
+-- The sum over all shards.
+SELECT name, sum(value)::bigint FROM counters GROUP BY name ORDER BY name;
+
+-- name: event_times
+-- And that of the oldest event: what is missing below it was removed by retention.
+SELECT seq, at FROM events WHERE seq = ANY ($1::text::bigint[])
+UNION SELECT seq, at FROM (SELECT seq, at FROM events ORDER BY seq LIMIT 1) AS oldest;
+
+-- name: insert_event_at
+-- Under the number it comes with. The shared lock is that of `append_events`.
+WITH gate AS MATERIALIZED (
+    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
+)
+INSERT INTO events (seq, at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor,
+                    data)
+SELECT $1::bigint, $2::bigint, $3::smallint, $4::bigint, $5::integer, nullif($6::bigint, 0),
+       nullif($7::bigint, 0), $8::smallint, $9::smallint, $10::text, $11::text, $12::text
+FROM gate;

@@ -1,0 +1,15 @@
+-- The places where open jobs wait: waits, due, parked, ready.
+
+-- name: next_due
+-- When to look again.
+SELECT coalesce((SELECT at FROM due ORDER BY at, job LIMIT 1), 0);
+
+-- name: count_ready
+-- Limits are small numbers, and so are these counts.
+SELECT count(*) FROM ready WHERE limit_id = $1 AND shape = $2;
+
+-- name: worst_ready
+-- No more than the limit allows are sorted. What a claim holds is passed over.
+SELECT shape, rank, job, attempt, workflow, limit_id, excluded
+FROM ready WHERE limit_id = $1 AND shape = $2
+ORDER BY rank DESC, job DESC LIMIT 1 FOR UPDATE SKIP LOCKED;

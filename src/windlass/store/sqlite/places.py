@@ -1,0 +1,139 @@
+"""The places where open jobs wait: waits, due, parked, ready."""
+
+from collections.abc import Mapping, Sequence
+
+from windlass.domain.rows.records import Due, Ticket, Wait
+from windlass.ports.store import Probe
+from windlass.store.sql.places import Places, due_of, tickets_of, waits_of
+from windlass.store.sqlite.bulk import BulkInsert
+from windlass.store.sqlite.rows import (
+    Row,
+    counted,
+    due_row,
+    integers,
+    wait_row,
+)
+from windlass.store.sqlite.session import SqliteSession
+from windlass.store.sqlite.statements import QUERIES
+
+_READY = BulkInsert(QUERIES["insert_ready"])
+_PARKED = BulkInsert(QUERIES["insert_parked"])
+_WAITS = BulkInsert(QUERIES["insert_waits"])
+_DUE = BulkInsert(QUERIES["insert_due"])
+_MEET = QUERIES["meet"]
+_PEEK = QUERIES["peek"]
+_COUNT_SPAN = QUERIES["count_ready_span"]
+_REMOVE_SPAN = QUERIES["remove_ready_span"]
+_REMOVE = QUERIES["remove_ready"]
+_REMOVE_ONE = QUERIES["remove_ready_one"]
+
+ALIKE = 4  # jobs of a shape on average from which on their stretches are removed
+
+
+class SqlitePlaces(Places):
+    """`PlacesWrite`."""
+
+    __slots__ = ("_connection", "_execute", "_executemany", "_peeked")
+
+    def __init__(self, session: SqliteSession) -> None:
+        super().__init__(session)
+        self._connection = connection = session.connection
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._peeked: list[Ticket] = []  # by the last probe, in the order of their shape
+
+    async def add_ready(self, tickets: Sequence[Ticket]) -> None:
+        _READY.run(self._connection, tickets)
+
+    async def add_waits(self, rows: Sequence[Wait]) -> None:
+        _WAITS.run(self._connection, [wait_row(row) for row in rows])
+
+    async def add_due(self, rows: Sequence[Due]) -> None:
+        _DUE.run(self._connection, [due_row(row) for row in rows])
+
+    async def add_parked(self, tickets: Sequence[Ticket]) -> None:
+        _PARKED.run(self._connection, tickets)
+
+    async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
+        if not met:
+            return []
+        if manual:
+            self._executemany(QUERIES["meet_manual"], sorted(met.items()))
+        else:
+            self.lower(met)
+        return self._taken_waits("free_waits", met)
+
+    def lower(self, met: Mapping[int, int]) -> None:
+        """Lowers `unmet` of these jobs; those that reach 0 stay where they are."""
+        if met:
+            self._execute(_MEET, (counted(met),))
+
+    async def pull_due(self, now: int, count: int) -> list[Due]:
+        rows = self._execute(QUERIES["due_now"], (now, count)).fetchall()
+        if rows:
+            self._executemany(QUERIES["drop_due"], [row[:2] for row in rows])
+        return due_of(rows)
+
+    async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
+        """Answers each probe by itself: two that overlap find the same job twice."""
+        execute = self._execute
+        found: list[Ticket] = []
+        for probe in probes:
+            self._peeked = tickets_of(execute(_PEEK, probe))
+            found += self._peeked
+        return found
+
+    async def park(self, tickets: Sequence[Ticket]) -> None:
+        self.remove_ready(tickets)
+        _PARKED.run(self._connection, tickets)
+
+    def begin(self) -> None:
+        """Forgets what the last transaction peeked: it may have changed since."""
+        self._peeked = []
+
+    def remove_ready(self, tickets: Sequence[Ticket]) -> None:
+        """Removes jobs that were peeked from `ready`; all of them must stand there."""
+        if tickets and tickets == self._peeked[: len(tickets)]:
+            # The first of what was just peeked: nothing else stands between them.
+            shape, *first = tickets[0][:3]
+            self._expect_removed(_REMOVE_SPAN, (shape, *first, *tickets[-1][1:3]), tickets)
+            return
+        by_shape: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            by_shape.setdefault(ticket[0], []).append(ticket)
+        if len(tickets) < ALIKE * len(by_shape):
+            self._remove_one_by_one(tickets)
+            return
+        for those in by_shape.values():
+            jobs = [ticket[2] for ticket in those]
+            span = (*min(those)[:3], *max(those)[1:3])
+            between: list[Row] = self._execute(_COUNT_SPAN, span).fetchall()
+            if between[0] == (len(jobs), sum(jobs)):
+                self._expect_removed(_REMOVE_SPAN, span, those)
+            else:
+                self._expect_removed(_REMOVE, (*span, integers(jobs)), those)
+
+    def _remove_one_by_one(self, tickets: Sequence[Ticket]) -> None:
+        before = self._connection.total_changes()
+        self._executemany(_REMOVE_ONE, [ticket[:3] for ticket in tickets])
+        removed = self._connection.total_changes() - before
+        if removed != len(tickets):
+            raise LookupError(f"expected {len(tickets)} ready jobs, got {removed}")
+
+    def _expect_removed(self, query: str, args: Row, tickets: Sequence[Ticket]) -> None:
+        self._execute(query, args)
+        removed = self._connection.changes()
+        if removed != len(tickets):
+            jobs = f"{len(tickets)} ready jobs of shape {tickets[0].shape}"
+            raise LookupError(f"expected {jobs}, got {removed}")
+
+    async def best_parked(self, limit: int, count: int) -> list[Ticket]:
+        shapes = self._execute(QUERIES["parked_shapes"], (limit,)).fetchall()
+        places = [(limit, shape, count) for (shape,) in shapes]
+        return tickets_of(self._executemany(QUERIES["best_parked"], places))
+
+    def _taken_waits(self, query: str, ids: Sequence[int] | Mapping[int, int]) -> list[Wait]:
+        if not ids:
+            return []
+        rows = self._execute(QUERIES[query], (integers(ids),))
+        return sorted(waits_of(rows), key=lambda wait: wait.job)
