@@ -17,8 +17,8 @@ from rich.console import Console
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.quantities import parse_duration_ms
-from windlass.fuzzing.engines.engine import Campaign, Statistics, Target, Verdict, make_engine
-from windlass.fuzzing.findings.minimise import minimise
+from windlass_fuzz.engines.engine import Campaign, Statistics, Target, Verdict, make_engine
+from windlass_fuzz.findings.minimise import minimise
 
 PACKAGES = {"z3": "z3-solver", "cvc5": "cvc5"}
 SEEDS = {

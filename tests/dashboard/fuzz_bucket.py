@@ -5,18 +5,18 @@ from concurrent.futures import ThreadPoolExecutor  # noqa: TID251 - beside the b
 from pathlib import Path
 from typing import Final
 
-from windlass.fuzzing.alarms.outbox import Outbox, failed_again, outbox_file
-from windlass.fuzzing.alarms.sender import alarm_of
-from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.coverage import coverage_map
-from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
-from windlass.fuzzing.coverage.reach import News
-from windlass.fuzzing.findings.record import Finding, OnBranch
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo, TargetReport
-from windlass.fuzzing.reach.records import ReachRecords
-from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
-from windlass.fuzzing.state.documents import (
+from windlass_fuzz.alarms.outbox import Outbox, failed_again, outbox_file
+from windlass_fuzz.alarms.sender import alarm_of
+from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.coverage import coverage_map
+from windlass_fuzz.coverage.coverage_map import CoverageMap, Function
+from windlass_fuzz.coverage.reach import News
+from windlass_fuzz.findings.record import Finding, OnBranch
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.reach.html_store import HtmlStore, ReportInfo, TargetReport
+from windlass_fuzz.reach.records import ReachRecords
+from windlass_fuzz.state.built_combinations import BuiltCombinations, write_built
+from windlass_fuzz.state.documents import (
     BadRuns,
     BranchProgress,
     BuildQueue,
@@ -24,9 +24,9 @@ from windlass.fuzzing.state.documents import (
     Health,
     State,
 )
-from windlass.fuzzing.state.open import open_pipeline
-from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.statistics.history import RunPoint, record_run
+from windlass_fuzz.state.open import open_pipeline
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.statistics.history import RunPoint, record_run
 
 KEY: Final = "5eed0123456789ab"
 INPUT: Final = b"(check-sat)\n<script>document.title='owned'</script>\n"

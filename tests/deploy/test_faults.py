@@ -27,11 +27,11 @@ from windlass.domain.values.quantities import month_of
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.fuzzing.state.documents import BadRuns, Health
-from windlass.fuzzing.state.open import open_pipeline
-from windlass.fuzzing.statistics.history import History, RunPoint, history_file
 from windlass.ports.loop_time import pass_time
 from windlass.wire.sync import Finished
+from windlass_fuzz.state.documents import BadRuns, Health
+from windlass_fuzz.state.open import open_pipeline
+from windlass_fuzz.statistics.history import History, RunPoint, history_file
 
 # What the rules say in minutes happens here in seconds, and some counts are smaller. A server is
 # down only if it does not answer for a while: on a busy machine one scrape may take too long.

@@ -15,18 +15,6 @@ from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.json_schema import check_schema, find_mismatch
-from windlass.fuzzing.config.solver_file import parse_solver
-from windlass.fuzzing.coverage.changes import hunks_of
-from windlass.fuzzing.coverage.coverage_map import decode as decode_map
-from windlass.fuzzing.coverage.coverage_map import encode as encode_map
-from windlass.fuzzing.coverage.functions import functions_in
-from windlass.fuzzing.engines.signature import normalise, title_of
-from windlass.fuzzing.processes.runner import ExitStatus
-from windlass.fuzzing.roles.coverage import parse_shard
-from windlass.fuzzing.seeds.archives import read_archive
-from windlass.fuzzing.seeds.dictionaries import format_dictionary, parse_dictionary
-from windlass.fuzzing.seeds.limits import SeedFolder, SeedLimits
-from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 from windlass.wire.reactions import conceal, parse_reactions
 from windlass.worker.agent.environment import is_variable_name, parse_env_file
 from windlass.workflows.conditions import holds
@@ -35,6 +23,18 @@ from windlass.workflows.files import NoFiles
 from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
 from windlass.workflows.reading import read_text
 from windlass.workflows.substitution import Budget, Scope, substitute_text
+from windlass_fuzz.config.solver_file import parse_solver
+from windlass_fuzz.coverage.changes import hunks_of
+from windlass_fuzz.coverage.coverage_map import decode as decode_map
+from windlass_fuzz.coverage.coverage_map import encode as encode_map
+from windlass_fuzz.coverage.functions import functions_in
+from windlass_fuzz.engines.signature import normalise, title_of
+from windlass_fuzz.processes.runner import ExitStatus
+from windlass_fuzz.roles.coverage import parse_shard
+from windlass_fuzz.seeds.archives import read_archive
+from windlass_fuzz.seeds.dictionaries import format_dictionary, parse_dictionary
+from windlass_fuzz.seeds.limits import SeedFolder, SeedLimits
+from windlass_fuzz.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec, MalformedFile
 
 VALIDATOR: Final = Validator(Config(), {kind.name: kind for kind in KINDS})
 CRASHED: Final = ExitStatus(-6, "exited", 1)

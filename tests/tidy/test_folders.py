@@ -4,13 +4,13 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCE = ROOT / "src" / "windlass"
+SOURCES = (ROOT / "src" / "windlass", ROOT / "fuzz" / "src" / "windlass_fuzz")
 
 DOCSTRING_LINES = 2
 
 
-def source_folders(root: Path = SOURCE) -> list[Path]:
-    return sorted({path.parent for path in root.rglob("*.py")})
+def source_folders() -> list[Path]:
+    return sorted({path.parent for root in SOURCES for path in root.rglob("*.py")})
 
 
 def short_docstrings(folders: list[Path]) -> list[str]:

@@ -26,7 +26,7 @@ BANNED_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 
 
 def python_files() -> list[Path]:
-    folders = ("src", "tests", "benchmarks")
+    folders = ("src", "fuzz/src", "tests", "benchmarks")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 

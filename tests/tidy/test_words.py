@@ -38,9 +38,13 @@ NAMES = frozenset(
 )  # fmt: skip
 
 
+def sources(kind: str) -> list[Path]:
+    return sorted(path for one in ("src", "fuzz/src") for path in (ROOT / one).rglob(kind))
+
+
 def texts() -> Iterator[tuple[str, int, str]]:
     """Yields every line of source and documentation, with its place."""
-    folders = [*(ROOT / "src").rglob("*.py"), *(ROOT / "src").rglob("*.sql")]
+    folders = [path for kind in ("*.py", "*.sql") for path in sources(kind)]
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for path in sorted([*folders, *pages]):
         place = path.relative_to(ROOT).as_posix()
@@ -52,7 +56,7 @@ def texts() -> Iterator[tuple[str, int, str]]:
 
 def names() -> Iterator[tuple[str, str]]:
     """Yields the names of modules and classes in the source."""
-    for path in sorted((ROOT / "src").rglob("*.py")):
+    for path in sources("*.py"):
         place = path.relative_to(ROOT).as_posix()
         yield place, path.stem
         for name in CLASS.findall(path.read_text()):

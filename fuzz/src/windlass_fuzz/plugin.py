@@ -10,7 +10,7 @@ PLUGIN: Final = Plugin(
     about="Fuzzes the commits of a solver and reports bugs.",
     commands={
         "fuzz": PluginCommand(
-            "windlass.cli.fuzz.commands:fuzz",
+            "windlass_fuzz.cli.commands:fuzz",
             "Fuzz the commits of a solver: find, build, fuzz, report.",
             runs_foreign_programs=True,
         )
@@ -24,10 +24,10 @@ PLUGIN: Final = Plugin(
     checks="windlass_fuzz.checks:check",
     extensions={
         "fuzz.engines": {
-            "afl": "windlass.fuzzing.engines.afl:AflEngine",
-            "command": "windlass.fuzzing.engines.command:CommandEngine",
-            "libfuzzer": "windlass.fuzzing.engines.libfuzzer:LibFuzzerEngine",
-            "typefuzz": "windlass.fuzzing.engines.typefuzz:TypefuzzEngine",
+            "afl": "windlass_fuzz.engines.afl:AflEngine",
+            "command": "windlass_fuzz.engines.command:CommandEngine",
+            "libfuzzer": "windlass_fuzz.engines.libfuzzer:LibFuzzerEngine",
+            "typefuzz": "windlass_fuzz.engines.typefuzz:TypefuzzEngine",
         }
     },
     docs="docs/guides/fuzzing.md",

@@ -99,8 +99,8 @@ def test_single_steps_tell_commit_and_token(fuzz: Fuzz) -> None:
 
 
 def test_beginnings_that_several_commits_share_are_refused() -> None:
-    from windlass.cli.fuzz.steps import unique_match
     from windlass.domain.values.errors import InvalidInput
+    from windlass_fuzz.cli.steps import unique_match
 
     known = ["ab12", "ab34", "cd56"]
     assert (unique_match(known, "c", "commit"), unique_match(known, "e", "commit")) == (
@@ -159,7 +159,7 @@ def test_a_mistake_in_the_file_is_named_by_its_field(
     tmp_path: Path, changes: dict[str, Any], field: str
 ) -> None:
     from windlass.domain.values.errors import InvalidInput
-    from windlass.fuzzing.config.solver_file import load_solver
+    from windlass_fuzz.config.solver_file import load_solver
 
     file = tmp_path / "toy.yaml"
     file.write_text(yaml.safe_dump(DESCRIPTION | changes))
@@ -169,7 +169,7 @@ def test_a_mistake_in_the_file_is_named_by_its_field(
 
 
 def test_a_file_may_be_toml(tmp_path: Path) -> None:
-    from windlass.fuzzing.config.solver_file import load_solver
+    from windlass_fuzz.config.solver_file import load_solver
 
     file = tmp_path / "toy.toml"
     file.write_text(

@@ -7,7 +7,7 @@ import yaml
 
 from tests.cli.guide import BLOCK, GUIDES, carry_out_in_one_shell
 from tests.cli.program import Program
-from windlass.fuzzing.config.solver_file import Role, RoleSettings
+from windlass_fuzz.config.solver_file import Role, RoleSettings
 
 
 def test_every_command_of_the_guide_runs(up: Program, tmp_path: Path) -> None:

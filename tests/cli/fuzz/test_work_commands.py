@@ -9,7 +9,7 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, World
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.fuzzing.buckets.layout import KINDS
+from windlass_fuzz.buckets.layout import KINDS
 
 SLOW = "#!/bin/sh\ncat $1 > /dev/null; sleep 0.05; echo fine\n"
 

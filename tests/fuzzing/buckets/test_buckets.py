@@ -12,13 +12,13 @@ from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, Scripted, rigs
 from tests.support.running import run
 from windlass.blobs.faults import from_bucket
 from windlass.domain.values.errors import Conflict, InvalidInput, StoreUnavailable
-from windlass.fuzzing.buckets.bucket import Bucket, ConcurrentWrite, PreconditionFailed, Stored
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.dry_run import DryRunBucket
-from windlass.fuzzing.buckets.layout import state_key
-from windlass.fuzzing.buckets.probe import probe, sweep_probes
-from windlass.fuzzing.buckets.s3 import S3Bucket
-from windlass.fuzzing.state.open import open_bucket
+from windlass_fuzz.buckets.bucket import Bucket, ConcurrentWrite, PreconditionFailed, Stored
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.dry_run import DryRunBucket
+from windlass_fuzz.buckets.layout import state_key
+from windlass_fuzz.buckets.probe import probe, sweep_probes
+from windlass_fuzz.buckets.s3 import S3Bucket
+from windlass_fuzz.state.open import open_bucket
 
 DAY_MS = 86_400_000
 

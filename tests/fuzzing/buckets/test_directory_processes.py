@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.fuzzing.support.rig import Rig
-from windlass.fuzzing.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.directory import DirectoryBucket
 
 MAX_S = 120
 

@@ -9,7 +9,7 @@ from botocore.stub import Stubber
 
 from tests.support.s3 import S3Server
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.fuzzing.buckets.expiry import ensure_bucket, merge_rules, rule_for, set_expiry_rule
+from windlass_fuzz.buckets.expiry import ensure_bucket, merge_rules, rule_for, set_expiry_rule
 
 OTHER: dict[str, Any] = {
     "ID": "logs",

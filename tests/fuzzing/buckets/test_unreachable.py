@@ -14,7 +14,7 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.blobs.faults import from_bucket
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.fuzzing.buckets.s3 import S3Bucket
+from windlass_fuzz.buckets.s3 import S3Bucket
 
 KEYS = {
     "AWS_ACCESS_KEY_ID": "made-up", "AWS_SECRET_ACCESS_KEY": "made-up", "AWS_REGION": "eu-west-1",

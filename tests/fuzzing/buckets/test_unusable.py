@@ -14,9 +14,9 @@ from tests.fuzzing.support.http_server import serving
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.s3 import S3Bucket
-from windlass.fuzzing.state.open import directory_of
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.s3 import S3Bucket
+from windlass_fuzz.state.open import directory_of
 
 NOBODY = 65_534
 REMEDY = "name another with --bucket, WINDLASS_FUZZ_BUCKET or `bucket` in the solver file"

@@ -9,9 +9,9 @@ import yaml
 
 from tests.fuzzing.config.test_settings import SETTINGS
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.config.branch_names import for_github, matches
-from windlass.fuzzing.config.fleet_schedules import WorkerCommand, job_of
-from windlass.fuzzing.config.solver_file import Solver, parse_solver
+from windlass_fuzz.config.branch_names import for_github, matches
+from windlass_fuzz.config.fleet_schedules import WorkerCommand, job_of
+from windlass_fuzz.config.solver_file import Solver, parse_solver
 
 
 def solver(**changes: Any) -> Solver:

@@ -10,8 +10,8 @@ from tests.fuzzing.support.actions_runner import Runner
 from tests.fuzzing.support.repository import Repository
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.s3 import S3Server
-from windlass.fuzzing.config.github_workflows import workflows_of
-from windlass.fuzzing.config.solver_file import parse_solver
+from windlass_fuzz.config.github_workflows import workflows_of
+from windlass_fuzz.config.solver_file import parse_solver
 
 BUILD = """#!/bin/sh
 [ -e broken ] && [ "$1" = coverage ] && exit 1

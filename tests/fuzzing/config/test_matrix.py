@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.config.combinations import combination_names, combinations_of
-from windlass.fuzzing.config.fleet_schedules import builds_ms
-from windlass.fuzzing.config.github_workflows import workflows_of
-from windlass.fuzzing.config.matrix_settings import MAX_COMBINATIONS
-from windlass.fuzzing.config.solver_file import Solver, parse_solver
-from windlass.fuzzing.engines.engine import check_engines
+from windlass_fuzz.config.combinations import combination_names, combinations_of
+from windlass_fuzz.config.fleet_schedules import builds_ms
+from windlass_fuzz.config.github_workflows import workflows_of
+from windlass_fuzz.config.matrix_settings import MAX_COMBINATIONS
+from windlass_fuzz.config.solver_file import Solver, parse_solver
+from windlass_fuzz.engines.engine import check_engines
 
 COMMON: dict[str, Any] = {
     "name": "toy",

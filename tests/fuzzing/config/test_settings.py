@@ -7,10 +7,10 @@ import pytest
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.config.settings import convert_settings
-from windlass.fuzzing.config.solver_file import ROLES, Solver, find_solver
-from windlass.fuzzing.engines.engine import Target, make_engine
-from windlass.fuzzing.trackers.options import issue_options
+from windlass_fuzz.config.settings import convert_settings
+from windlass_fuzz.config.solver_file import ROLES, Solver, find_solver
+from windlass_fuzz.engines.engine import Target, make_engine
+from windlass_fuzz.trackers.options import issue_options
 
 SETTINGS: dict[str, Any] = {
     "name": "toy",

@@ -10,8 +10,8 @@ from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.coverage.changes import changed_functions, hunks_of
-from windlass.fuzzing.coverage.coverage_map import (
+from windlass_fuzz.coverage.changes import changed_functions, hunks_of
+from windlass_fuzz.coverage.coverage_map import (
     ChangedFunction,
     CoverageMap,
     Function,
@@ -19,12 +19,12 @@ from windlass.fuzzing.coverage.coverage_map import (
     encode,
     same_name,
 )
-from windlass.fuzzing.coverage.functions import functions_in
-from windlass.fuzzing.coverage.mapper import MappedTest, Mapper
-from windlass.fuzzing.coverage.tools import CoverageBuild
-from windlass.fuzzing.processes.runner import Limits
-from windlass.fuzzing.roles.coverage import parse_shard
-from windlass.fuzzing.roles.seed_selection import select_tests
+from windlass_fuzz.coverage.functions import functions_in
+from windlass_fuzz.coverage.mapper import MappedTest, Mapper
+from windlass_fuzz.coverage.tools import CoverageBuild
+from windlass_fuzz.processes.runner import Limits
+from windlass_fuzz.roles.coverage import parse_shard
+from windlass_fuzz.roles.seed_selection import select_tests
 
 COMMIT = "c" * 40
 SOURCE = """\

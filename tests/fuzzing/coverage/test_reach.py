@@ -9,10 +9,10 @@ import pytest
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealClock
-from windlass.fuzzing.coverage.collector import Collector
-from windlass.fuzzing.coverage.html import INDEX, flatten, make_html
-from windlass.fuzzing.coverage.tools import CoverageBuild, CoverageTools
-from windlass.fuzzing.processes.runner import Limits
+from windlass_fuzz.coverage.collector import Collector
+from windlass_fuzz.coverage.html import INDEX, flatten, make_html
+from windlass_fuzz.coverage.tools import CoverageBuild, CoverageTools
+from windlass_fuzz.processes.runner import Limits
 
 FILES = {
     "solver.cc": """\

@@ -9,13 +9,13 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from tests.support.s3 import S3Server
-from windlass.fuzzing.buckets.s3 import S3Bucket
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.coverage import CoverageReport, CoverageRole
-from windlass.fuzzing.roles.manager import Manager, ManagerReport
-from windlass.fuzzing.sources.git_commits import GitCommitSource
-from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.buckets.s3 import S3Bucket
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.roles.coverage import CoverageReport, CoverageRole
+from windlass_fuzz.roles.manager import Manager, ManagerReport
+from windlass_fuzz.sources.git_commits import GitCommitSource
+from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state.pipeline import Pipeline
 
 LIMIT_MS = 120_000  # runs end at the first bug
 

@@ -14,7 +14,7 @@ from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.engines.engine import (
+from windlass_fuzz.engines.engine import (
     Campaign,
     Engine,
     EngineFailed,
@@ -23,7 +23,7 @@ from windlass.fuzzing.engines.engine import (
     engine_names,
     make_engine,
 )
-from windlass.fuzzing.engines.mutation import mutate
+from windlass_fuzz.engines.mutation import mutate
 
 LIMIT_MS = 120_000  # runs end at the first bug
 SHORT_MS = 3_000

@@ -8,9 +8,9 @@ from tests.fuzzing.roles.test_fuzzer import counts, findings_of
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
-from windlass.fuzzing.findings.untriaged import Untriaged
-from windlass.fuzzing.roles.coverage import CoverageRole
-from windlass.fuzzing.roles.status import read_status
+from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.coverage import CoverageRole
+from windlass_fuzz.roles.status import read_status
 
 # Both targets reach `peek`, which reads behind its block: only AddressSanitizer sees that.
 SOURCE = """\

@@ -8,17 +8,17 @@ import pytest
 
 from tests.fuzzing.engines.test_engines import Bench
 from tests.support.running import run
-from windlass.fuzzing.config.finding_settings import SignatureSettings
-from windlass.fuzzing.engines.engine import Verdict
-from windlass.fuzzing.engines.frames import Frame, clean_function, frames_in, own_functions
-from windlass.fuzzing.engines.sanitizers import (
+from windlass_fuzz.config.finding_settings import SignatureSettings
+from windlass_fuzz.engines.engine import Verdict
+from windlass_fuzz.engines.frames import Frame, clean_function, frames_in, own_functions
+from windlass_fuzz.engines.sanitizers import (
     needs_address_space,
     report_before_limit,
     sanitizer_report,
     with_stacks,
 )
-from windlass.fuzzing.engines.signature import Signature, signature_of, with_stack
-from windlass.fuzzing.processes.runner import ExitStatus
+from windlass_fuzz.engines.signature import Signature, signature_of, with_stack
+from windlass_fuzz.processes.runner import ExitStatus
 
 ASAN = """\
 =================================================================

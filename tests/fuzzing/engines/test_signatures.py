@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.fuzzing.engines.signature import (
+from windlass_fuzz.engines.signature import (
     Signature,
     crashed,
     is_surely_same,
@@ -13,7 +13,7 @@ from windlass.fuzzing.engines.signature import (
     signature_of,
     title_of,
 )
-from windlass.fuzzing.processes.runner import ExitStatus
+from windlass_fuzz.processes.runner import ExitStatus
 
 ABORTED = ExitStatus(-6, "exited", 10)
 

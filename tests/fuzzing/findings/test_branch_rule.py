@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.running import run
-from windlass.fuzzing.findings.on_branches.rule import (
+from windlass_fuzz.findings.on_branches.rule import (
     Facts,
     Fix,
     ends_of,
@@ -15,7 +15,7 @@ from windlass.fuzzing.findings.on_branches.rule import (
     newest,
     settled,
 )
-from windlass.fuzzing.findings.record import Finding, OnBranch, Origin
+from windlass_fuzz.findings.record import Finding, OnBranch, Origin
 
 BRANCHES = ("main", "release")
 REMEMBERED = 3  # commits that showed it; a record forgets older ones

@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.fuzzing.histories.planted import FINE, History, PlantedWorld, Step, program
 from tests.fuzzing.support.scripted_solver import ShiftedClock
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import Kind
-from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.findings.record import Origin
+from windlass_fuzz.buckets.layout import Kind
+from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
+from windlass_fuzz.findings.record import Origin
 
 SECOND_MS = 1_000
 FETCH_MS = 100 * SECOND_MS  # far more than a run of the program takes on any machine

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.fuzzing.findings.evidence import (
+from windlass_fuzz.findings.evidence import (
     FAILS,
     FINE,
     Where,
@@ -17,9 +17,9 @@ from windlass.fuzzing.findings.evidence import (
     missing_runs,
     with_run,
 )
-from windlass.fuzzing.findings.record import FINDING, Finding, KeptInput
-from windlass.fuzzing.findings.sightings import is_gone, seen_again
-from windlass.fuzzing.statistics.history import HISTORY
+from windlass_fuzz.findings.record import FINDING, Finding, KeptInput
+from windlass_fuzz.findings.sightings import is_gone, seen_again
+from windlass_fuzz.statistics.history import HISTORY
 
 NAMES = ("one", "two", "three")
 COMMITS = ("old", "new")

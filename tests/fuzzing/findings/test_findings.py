@@ -10,18 +10,18 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
 from windlass.domain.values.errors import NotFound
-from windlass.fuzzing.buckets.layout import build_key
-from windlass.fuzzing.builds.archive import BuildMetadata, pack
-from windlass.fuzzing.builds.build_cache import BuildCache, LocalBuild
-from windlass.fuzzing.config.finding_settings import ALWAYS
-from windlass.fuzzing.engines.engine import Verdict
-from windlass.fuzzing.findings.bisect import Bisector, Question
-from windlass.fuzzing.findings.judge import Judge, tries_for
-from windlass.fuzzing.findings.record import LATE, Origin, excerpt_of, shorten
-from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.findings.sightings import mark_closed, release, seen_again, with_origin
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass_fuzz.buckets.layout import build_key
+from windlass_fuzz.builds.archive import BuildMetadata, pack
+from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
+from windlass_fuzz.config.finding_settings import ALWAYS
+from windlass_fuzz.engines.engine import Verdict
+from windlass_fuzz.findings.bisect import Bisector, Question
+from windlass_fuzz.findings.judge import Judge, tries_for
+from windlass_fuzz.findings.record import LATE, Origin, excerpt_of, shorten
+from windlass_fuzz.findings.report import render
+from windlass_fuzz.findings.sightings import mark_closed, release, seen_again, with_origin
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.sources.mirror import Mirror
 
 
 def test_the_smallest_input_stands_for_all_and_none_that_fails_is_lost() -> None:

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from tests.fuzzing.support.scripted_solver import World
-from windlass.cli.fuzz.commands import fuzz
-from windlass.fuzzing.config.solver_file import parse_solver
-from windlass.fuzzing.engines.engine import Target, engine_names, make_engine
-from windlass.fuzzing.trackers.options import issue_options
+from windlass_fuzz.cli.commands import fuzz
+from windlass_fuzz.config.solver_file import parse_solver
+from windlass_fuzz.engines.engine import Target, engine_names, make_engine
+from windlass_fuzz.trackers.options import issue_options
 
 PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "fuzzing-findings.md").read_text()
 

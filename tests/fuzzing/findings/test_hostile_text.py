@@ -16,13 +16,13 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import FINE, World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import plain_ending
-from windlass.fuzzing.findings.bundle import pack_finding
-from windlass.fuzzing.findings.markdown import code
-from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.findings.report import render
-from windlass.fuzzing.trackers.issue_text import note_of, summary_of, text_of
-from windlass.fuzzing.trackers.options import IssueOptions
+from windlass_fuzz.buckets.layout import plain_ending
+from windlass_fuzz.findings.bundle import pack_finding
+from windlass_fuzz.findings.markdown import code
+from windlass_fuzz.findings.record import OnBranch
+from windlass_fuzz.findings.report import render
+from windlass_fuzz.trackers.issue_text import note_of, summary_of, text_of
+from windlass_fuzz.trackers.options import IssueOptions
 
 EVIL = "x` ![a](http://e/) <img src=x onerror=y> @everyone | [b](javascript:c) `` \x1b]0;d\x07\n# e"
 FORGED = "<!-- windlass finding toy/kkkkkkkkkkkkkkkk -->"

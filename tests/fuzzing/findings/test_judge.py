@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.support.running import run
-from windlass.fuzzing.engines.engine import Verdict
-from windlass.fuzzing.findings.judge import Judge, tries_needed
+from windlass_fuzz.engines.engine import Verdict
+from windlass_fuzz.findings.judge import Judge, tries_needed
 
 BUG = Verdict("bug", "in f", source="stack")
 

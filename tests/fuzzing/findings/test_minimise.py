@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.running import run
-from windlass.fuzzing.findings.minimise import minimise
+from windlass_fuzz.findings.minimise import minimise
 
 
 def smallest(data: bytes, *needed: bytes, tries: int = 2_000) -> tuple[bytes, int]:

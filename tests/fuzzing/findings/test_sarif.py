@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.fuzzing.trackers.servers import a_finding
-from windlass.fuzzing.findings.sarif import RULES, Place, place_of, sarif
+from windlass_fuzz.findings.sarif import RULES, Place, place_of, sarif
 
 HERE = Place("src/a.c", 1)
 

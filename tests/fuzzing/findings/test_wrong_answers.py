@@ -7,10 +7,10 @@ import pytest
 from tests.fuzzing.roles.test_fuzzer import findings_of
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass.fuzzing.engines.formulas import answers_differ, operators_of
-from windlass.fuzzing.findings.minimise import without
-from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.report import render
+from windlass_fuzz.engines.formulas import answers_differ, operators_of
+from windlass_fuzz.findings.minimise import without
+from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.report import render
 
 # Two solvers that read only whole terms; the second is wrong about the operators it is given.
 READS = """#!/bin/sh

@@ -18,15 +18,15 @@ from tests.fuzzing.histories.planted import (
     compiled,
     program,
 )
-from windlass.fuzzing.buckets.layout import build_key
-from windlass.fuzzing.builds.archive import BuildMetadata, pack
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.config.combinations import combinations_of
-from windlass.fuzzing.config.solver_file import Solver, parse_solver
-from windlass.fuzzing.roles.combinations.combination_run import CombinationRun, RunSite
-from windlass.fuzzing.roles.engine_factory import fresh_folder
-from windlass.fuzzing.roles.findings_run import Examined
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass_fuzz.buckets.layout import build_key
+from windlass_fuzz.builds.archive import BuildMetadata, pack
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.config.combinations import combinations_of
+from windlass_fuzz.config.solver_file import Solver, parse_solver
+from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite
+from windlass_fuzz.roles.engine_factory import fresh_folder
+from windlass_fuzz.roles.findings_run import Examined
+from windlass_fuzz.sources.mirror import Mirror
 
 CLANG = "clang -g -O0"
 SANITIZERS = """

@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fuzzing.support.scripted_solver import World
-from windlass.fuzzing.buckets.layout import build_key
-from windlass.fuzzing.builds.archive import BuildMetadata, pack
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.config.solver_file import Solver, parse_solver
-from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.engine_factory import fresh_folder
-from windlass.fuzzing.roles.findings_run import FindingsRun
-from windlass.fuzzing.sources.mirror import Mirror
+from windlass_fuzz.buckets.layout import build_key
+from windlass_fuzz.builds.archive import BuildMetadata, pack
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.config.solver_file import Solver, parse_solver
+from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.roles.engine_factory import fresh_folder
+from windlass_fuzz.roles.findings_run import FindingsRun
+from windlass_fuzz.sources.mirror import Mirror
 
 LIMIT_MS = 300_000  # a limit, not a wait
 SHORT_MS = 300  # of one input, where a history is about slow ones

@@ -19,7 +19,7 @@ from tests.fuzzing.histories import (
 from tests.fuzzing.histories.planted import Expected, History, OnBranch, PlantedWorld
 from tests.support.forms import LONG
 from tests.support.running import run
-from windlass.fuzzing.findings.record import Finding, excerpt_of
+from windlass_fuzz.findings.record import Finding, excerpt_of
 
 ALL = (
     *bookkeeping.HISTORIES,

@@ -10,8 +10,8 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.plain_user import as_user
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import build_log_key
-from windlass.fuzzing.processes.environment import inherited_environment
+from windlass_fuzz.buckets.layout import build_log_key
+from windlass_fuzz.processes.environment import inherited_environment
 
 HIDDEN = (
     "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "GITHUB_TOKEN", "GH_TOKEN",

@@ -13,8 +13,8 @@ from tests.fuzzing.support.process_exit import gone, until_gone
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.fuzzing.processes import guard_program
-from windlass.fuzzing.processes.guard_program import start_time, wait_for_end
+from windlass_fuzz.processes import guard_program
+from windlass_fuzz.processes.guard_program import start_time, wait_for_end
 
 # It ends at once until it is told to stay: a builder tries a new build, too. Then there are
 # the script itself, a child in its group, and one that has left for a session of its own.
@@ -67,7 +67,7 @@ def test_what_it_runs_ends_when_it_is_killed(tmp_path: Path, role: str) -> None:
 def test_the_guard_holds_no_file_of_its_program() -> None:
     """A file that is closed twice elsewhere must not look like the program's end."""
     script = (
-        "import os; from windlass.fuzzing.processes.process_guard import guarded_environment\n"
+        "import os; from windlass_fuzz.processes.process_guard import guarded_environment\n"
         "before = os.listdir('/proc/self/fd'); guarded_environment()\n"
         "assert os.listdir('/proc/self/fd') == before"
     )

@@ -11,7 +11,7 @@ from tests.fuzzing.support.process_exit import until_gone
 from tests.support.running import run as run_loop
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.processes.runner import (
+from windlass_fuzz.processes.runner import (
     MIB,
     SMALL_PARENT,
     ExitStatus,

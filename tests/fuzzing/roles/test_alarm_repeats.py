@@ -15,7 +15,7 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.fuzzing.trackers.servers import SECRET, Receiver, running
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.alarms.outbox import (
+from windlass_fuzz.alarms.outbox import (
     FIRST_PAUSE_MS,
     KEPT_MS,
     MAX_PAUSE_MS,
@@ -23,8 +23,8 @@ from windlass.fuzzing.alarms.outbox import (
     pause_ms,
     repeat_alarms,
 )
-from windlass.fuzzing.config.solver_file import parse_solver
-from windlass.fuzzing.roles.status import LostAlarm, read_status
+from windlass_fuzz.config.solver_file import parse_solver
+from windlass_fuzz.roles.status import LostAlarm, read_status
 
 
 @pytest.fixture(autouse=True)

@@ -21,11 +21,11 @@ from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.alarms.sender import alarm_of, deliver
-from windlass.fuzzing.config.alarm_settings import AlarmSettings, MailSettings
-from windlass.fuzzing.config.solver_file import parse_solver
-from windlass.fuzzing.roles.builder import Builder
-from windlass.fuzzing.roles.status import read_status
+from windlass_fuzz.alarms.sender import alarm_of, deliver
+from windlass_fuzz.config.alarm_settings import AlarmSettings, MailSettings
+from windlass_fuzz.config.solver_file import parse_solver
+from windlass_fuzz.roles.builder import Builder
+from windlass_fuzz.roles.status import read_status
 
 INSTRUMENTED = f"{LIBFUZZER.production} -o build/target target.c"
 COUNTING = f"{LIBFUZZER.coverage} -o build/target target.c"

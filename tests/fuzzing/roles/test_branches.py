@@ -14,10 +14,10 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
-from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.sources.branches import MAX_BRANCHES
-from windlass.fuzzing.state.documents import BranchProgress, Entry, State
-from windlass.fuzzing.trackers.issue_text import note_of
+from windlass_fuzz.findings.record import OnBranch
+from windlass_fuzz.sources.branches import MAX_BRANCHES
+from windlass_fuzz.state.documents import BranchProgress, Entry, State
+from windlass_fuzz.trackers.issue_text import note_of
 
 BRANCHES = "branches: [main, 'release/*']\ncommits: {window: all, extensions: [.sh]}"
 R1 = "release/1"

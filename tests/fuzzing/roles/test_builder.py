@@ -14,13 +14,13 @@ from tests.fuzzing.support.scripted_solver import BUILD, ShiftedClock, World
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
-from windlass.fuzzing.buckets.layout import build_key, build_log_key
-from windlass.fuzzing.builds.build_runner import errors_in
-from windlass.fuzzing.processes.disk_space import DiskFull
-from windlass.fuzzing.roles import run_health
-from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.status import read_status
-from windlass.fuzzing.state.documents import BuildQueue
+from windlass_fuzz.buckets.layout import build_key, build_log_key
+from windlass_fuzz.builds.build_runner import errors_in
+from windlass_fuzz.processes.disk_space import DiskFull
+from windlass_fuzz.roles import run_health
+from windlass_fuzz.roles.build_steps import BuildSteps
+from windlass_fuzz.roles.status import read_status
+from windlass_fuzz.state.documents import BuildQueue
 
 HANGS = "#!/bin/sh\necho $$ > {mark}\nsleep 600\n"
 FAILS = """#!/bin/sh

@@ -22,8 +22,8 @@ from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.debian import missing_reason
 from tests.support.running import run
-from windlass.fuzzing.findings.sarif import Place
-from windlass.fuzzing.roles.change_check import CheckedFinding, CheckReport, summary_page
+from windlass_fuzz.findings.sarif import Place
+from windlass_fuzz.roles.change_check import CheckedFinding, CheckReport, summary_page
 
 OLD = "#!/bin/sh\ngrep -q 'other 3' $1 && { echo 'failed: old' >&2; kill -ABRT $$; }\nexit 0\n"
 BOTH = OLD.replace("exit 0", BROKEN.partition("\n")[2])

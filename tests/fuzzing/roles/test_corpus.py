@@ -8,9 +8,9 @@ import pytest
 
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass.fuzzing.engines.engine import Engine
-from windlass.fuzzing.roles import corpus
-from windlass.fuzzing.roles.corpus import Corpus, bounded, name_of, prune
+from windlass_fuzz.engines.engine import Engine
+from windlass_fuzz.roles import corpus
+from windlass_fuzz.roles.corpus import Corpus, bounded, name_of, prune
 
 KEY = "solvers/scripted/corpus/corpus.tar.gz"
 

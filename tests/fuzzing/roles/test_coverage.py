@@ -11,9 +11,9 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
-from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.coverage.coverage_map import CoverageMap, decode
-from windlass.fuzzing.roles.coverage import CoverageReport, CoverageRole
+from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.coverage.coverage_map import CoverageMap, decode
+from windlass_fuzz.roles.coverage import CoverageReport, CoverageRole
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason=missing_reason("g++") or "")
 

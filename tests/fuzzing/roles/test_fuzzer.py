@@ -11,14 +11,14 @@ from tests.fuzzing.support.rig import ForwardingBucket
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, TEST, World
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.fuzzing.buckets.bucket import PreconditionFailed, Stored
-from windlass.fuzzing.buckets.layout import build_key, coverage_key
-from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function, encode
-from windlass.fuzzing.engines.engine import EngineFailed
-from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.buckets.bucket import PreconditionFailed, Stored
+from windlass_fuzz.buckets.layout import build_key, coverage_key
+from windlass_fuzz.coverage.coverage_map import CoverageMap, Function, encode
+from windlass_fuzz.engines.engine import EngineFailed
+from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
+from windlass_fuzz.state.pipeline import Pipeline
 
 SLOW_MS = 120_000  # a limit, not a wait: runs end at the first bug
 TITLE = "SIGABRT: bad limit"

@@ -10,13 +10,13 @@ import pytest
 from tests.fuzzing.support.repository import START_S, Repository
 from tests.fuzzing.support.rig import Rig, Scripted
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
-from windlass.fuzzing.buckets.bucket import ConcurrentWrite
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.config.solver_file import CommitSettings
-from windlass.fuzzing.roles.manager import Manager, ManagerReport
-from windlass.fuzzing.sources.git_commits import GitCommitSource
-from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state.documents import BuildQueue, Entry
+from windlass_fuzz.buckets.bucket import ConcurrentWrite
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.config.solver_file import CommitSettings
+from windlass_fuzz.roles.manager import Manager, ManagerReport
+from windlass_fuzz.sources.git_commits import GitCommitSource
+from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state.documents import BuildQueue, Entry
 
 DAY_S = 86_400
 USUAL = CommitSettings()

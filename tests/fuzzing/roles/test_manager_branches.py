@@ -10,18 +10,18 @@ from tests.fuzzing.support.github_server import PROJECT, github_server
 from tests.fuzzing.support.repository import START_S, Repository
 from tests.fuzzing.support.rig import Rig
 from windlass.domain.values.errors import WindlassError
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.layout import BUILDS_KEPT_MS, state_key
-from windlass.fuzzing.config.solver_file import CommitSettings
-from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.manager import Manager, ManagerReport
-from windlass.fuzzing.sources.branches import MAX_BRANCHES
-from windlass.fuzzing.sources.git_commits import GitCommitSource
-from windlass.fuzzing.sources.github_api import GitHub
-from windlass.fuzzing.sources.github_commits import GitHubCommitSource
-from windlass.fuzzing.sources.mirror import Mirror
-from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.documents import BuildQueue, Entry, State
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.layout import BUILDS_KEPT_MS, state_key
+from windlass_fuzz.config.solver_file import CommitSettings
+from windlass_fuzz.roles.fuzz_steps import FuzzSteps
+from windlass_fuzz.roles.manager import Manager, ManagerReport
+from windlass_fuzz.sources.branches import MAX_BRANCHES
+from windlass_fuzz.sources.git_commits import GitCommitSource
+from windlass_fuzz.sources.github_api import GitHub
+from windlass_fuzz.sources.github_commits import GitHubCommitSource
+from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state import rules
+from windlass_fuzz.state.documents import BuildQueue, Entry, State
 
 BOTH = ("main", "release/*")
 SETTINGS = CommitSettings(window="all")

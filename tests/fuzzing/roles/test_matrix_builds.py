@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.roles.status import read_status
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.roles.status import read_status
+from windlass_fuzz.state.pipeline import Pipeline
 
 MATRIX = """
 matrix:

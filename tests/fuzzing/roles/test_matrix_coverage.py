@@ -10,9 +10,9 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
-from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo, TargetReport
-from windlass.fuzzing.roles.corpus import Corpus
-from windlass.fuzzing.roles.status import read_status
+from windlass_fuzz.reach.html_store import HtmlStore, ReportInfo, TargetReport
+from windlass_fuzz.roles.corpus import Corpus
+from windlass_fuzz.roles.status import read_status
 
 MATRIX = """
 matrix:

@@ -10,11 +10,11 @@ from tests.fuzzing.roles.test_fuzzer import counts, findings_of
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function, encode
-from windlass.fuzzing.findings.untriaged import Untriaged
-from windlass.fuzzing.roles.status import read_status
-from windlass.fuzzing.statistics.history import history_file
+from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.coverage.coverage_map import CoverageMap, Function, encode
+from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.status import read_status
+from windlass_fuzz.statistics.history import history_file
 
 MATRIX = """
 matrix:

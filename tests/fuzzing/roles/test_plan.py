@@ -8,14 +8,14 @@ from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, World
 from tests.support.running import run
 from tests.support.s3 import S3Server
-from windlass.fuzzing.buckets.bucket import Bucket
-from windlass.fuzzing.buckets.layout import build_key
-from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.plan import Planner
-from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.documents import Entry, Schedule
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.buckets.bucket import Bucket
+from windlass_fuzz.buckets.layout import build_key
+from windlass_fuzz.roles.build_steps import BuildSteps
+from windlass_fuzz.roles.fuzz_steps import FuzzSteps
+from windlass_fuzz.roles.plan import Planner
+from windlass_fuzz.state import rules
+from windlass_fuzz.state.documents import Entry, Schedule
+from windlass_fuzz.state.pipeline import Pipeline
 
 HOUR_MS = 3_600_000
 
@@ -93,7 +93,7 @@ def test_a_bucket_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 
 def test_an_s3_server_is_not_written_to(tmp_path: Path, s3_server: S3Server) -> None:
-    from windlass.fuzzing.buckets.s3 import S3Bucket
+    from windlass_fuzz.buckets.s3 import S3Bucket
 
     world = World(tmp_path)
     bucket = S3Bucket(s3_server.make_bucket("dry-runs"), **s3_server.options())

@@ -11,14 +11,14 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from windlass.domain.values.errors import NotFound
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.config.solver_file import Solver
-from windlass.fuzzing.reach.html_store import HtmlStore
-from windlass.fuzzing.reach.records import ReachRecords
-from windlass.fuzzing.reach.run_measure import RunMeasure, RunReach
-from windlass.fuzzing.roles import fuzzer
-from windlass.fuzzing.roles.corpus import Corpus, name_of
-from windlass.fuzzing.statistics.history import RunPoint, history_file, record_run
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.reach.html_store import HtmlStore
+from windlass_fuzz.reach.records import ReachRecords
+from windlass_fuzz.reach.run_measure import RunMeasure, RunReach
+from windlass_fuzz.roles import fuzzer
+from windlass_fuzz.roles.corpus import Corpus, name_of
+from windlass_fuzz.statistics.history import RunPoint, history_file, record_run
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason=missing_reason("g++") or "")
 

@@ -10,13 +10,13 @@ from tests.fuzzing.roles.test_fuzzer import SLOW_MS, counts, findings_of, fuzz_u
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
-from windlass.fuzzing.buckets.layout import build_key, build_log_key
-from windlass.fuzzing.config.finding_settings import FindingSettings, HealthSettings
-from windlass.fuzzing.engines.engine import Statistics
-from windlass.fuzzing.findings.untriaged import Untriaged
-from windlass.fuzzing.roles.fuzzer import Fuzzer
-from windlass.fuzzing.roles.run_health import sickness_of
-from windlass.fuzzing.roles.status import read_status
+from windlass_fuzz.buckets.layout import build_key, build_log_key
+from windlass_fuzz.config.finding_settings import FindingSettings, HealthSettings
+from windlass_fuzz.engines.engine import Statistics
+from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.fuzzer import Fuzzer
+from windlass_fuzz.roles.run_health import sickness_of
+from windlass_fuzz.roles.status import read_status
 
 REFUSES = "#!/bin/sh\necho 'unknown flag --jsn' >&2\nexit 2\n"
 # It fails on one test of its own; changing that test does not lead there.

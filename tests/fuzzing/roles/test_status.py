@@ -10,12 +10,12 @@ from pathlib import Path
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass.fuzzing.findings.record import Finding, State
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.state.documents import BuildQueue, Entry
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.findings.record import Finding, State
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.roles.build_steps import BuildSteps
+from windlass_fuzz.roles.fuzz_steps import FuzzSteps
+from windlass_fuzz.state.documents import BuildQueue, Entry
+from windlass_fuzz.state.pipeline import Pipeline
 
 WIDTH = 80
 STYLE = re.compile(r"\x1b\[[0-9;]*m")

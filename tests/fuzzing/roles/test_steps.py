@@ -7,11 +7,11 @@ import pytest
 
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, Scripted, open_bucket
 from windlass.domain.values.errors import Conflict
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.layout import build_key, build_log_key
-from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.fuzz_steps import CountResult, FuzzSteps
-from windlass.fuzzing.state.documents import BuildQueue, Entry
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.layout import build_key, build_log_key
+from windlass_fuzz.roles.build_steps import BuildSteps
+from windlass_fuzz.roles.fuzz_steps import CountResult, FuzzSteps
+from windlass_fuzz.state.documents import BuildQueue, Entry
 
 HOUR_MS = 3_600_000
 

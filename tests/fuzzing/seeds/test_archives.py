@@ -19,8 +19,8 @@ from aiohttp import web
 from tests.fuzzing.seeds.test_seeds import MIB, contents, fetch, zipped
 from tests.support.running import run
 from windlass.clock import RealChance, RealClock
-from windlass.fuzzing.config.seed_settings import SeedSettings
-from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
+from windlass_fuzz.config.seed_settings import SeedSettings
+from windlass_fuzz.seeds.importer import SeedImporter, Seeds
 
 needs_zstd = pytest.mark.skipif(shutil.which("zstd") is None, reason="zstd is missing")
 

@@ -14,16 +14,16 @@ from tests.support.running import run
 from tests.support.s3 import S3Server
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.fuzzing.buckets.bucket import Bucket
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.config.seed_settings import SeedSettings, check_seed_settings
-from windlass.fuzzing.engines.afl import AflEngine
-from windlass.fuzzing.engines.engine import Campaign, Target
-from windlass.fuzzing.engines.libfuzzer import LibFuzzerEngine
-from windlass.fuzzing.seeds.dictionaries import format_dictionary, parse_dictionary
-from windlass.fuzzing.seeds.importer import SeedImporter, Seeds
-from windlass.fuzzing.seeds.limits import SeedsRefused
-from windlass.fuzzing.state.open import open_bucket
+from windlass_fuzz.buckets.bucket import Bucket
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.config.seed_settings import SeedSettings, check_seed_settings
+from windlass_fuzz.engines.afl import AflEngine
+from windlass_fuzz.engines.engine import Campaign, Target
+from windlass_fuzz.engines.libfuzzer import LibFuzzerEngine
+from windlass_fuzz.seeds.dictionaries import format_dictionary, parse_dictionary
+from windlass_fuzz.seeds.importer import SeedImporter, Seeds
+from windlass_fuzz.seeds.limits import SeedsRefused
+from windlass_fuzz.state.open import open_bucket
 
 MIB = 1024 * 1024
 

@@ -18,8 +18,8 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.fuzzing.sources.github_api import GitHub, project_of
-from windlass.fuzzing.sources.github_commits import GitHubCommitSource
+from windlass_fuzz.sources.github_api import GitHub, project_of
+from windlass_fuzz.sources.github_commits import GitHubCommitSource
 
 T = TypeVar("T")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from windlass.fuzzing.sources.harmless import may_break
-from windlass.fuzzing.state.rules import EXTENSIONS
+from windlass_fuzz.sources.harmless import may_break
+from windlass_fuzz.state.rules import EXTENSIONS
 
 TESTS = ("tests/*.cnf", "tests/**/*.smt2")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.fuzzing.support.repository import Repository
 from tests.support.running import run
 from windlass.domain.values.errors import NotFound, Unreachable, WindlassError
-from windlass.fuzzing.sources.mirror import Mirror, check_repository
+from windlass_fuzz.sources.mirror import Mirror, check_repository
 
 
 class Clones:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.fuzzing.support import actor_checks
 from tests.fuzzing.support.actor_runs import ActorRun
-from windlass.fuzzing.buckets.dry_run import DryRunBucket
-from windlass.fuzzing.roles import build_steps, manager
-from windlass.fuzzing.state import leases, rules
-from windlass.fuzzing.state.documents import BuildQueue, State, Version
+from windlass_fuzz.buckets.dry_run import DryRunBucket
+from windlass_fuzz.roles import build_steps, manager
+from windlass_fuzz.state import leases, rules
+from windlass_fuzz.state.documents import BuildQueue, State, Version
 
 SEEDS = range(1, 6)
 Plant = Callable[[pytest.MonkeyPatch], None]

@@ -16,10 +16,10 @@ from tests.fuzzing.support.actor_checks import (
 from tests.fuzzing.support.actor_runs import STEPS, ActorRun
 from tests.fuzzing.support.actors import World
 from tests.support.s3 import S3Server
-from windlass.fuzzing.state.documents import SCHEDULE
-from windlass.fuzzing.state.rules import MINIMUM, schedule_of
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world.world import START_MS
+from windlass_fuzz.state.documents import SCHEDULE
+from windlass_fuzz.state.rules import MINIMUM, schedule_of
 
 REAL_STEPS = 150
 
@@ -93,7 +93,7 @@ class FastClock:
 
 
 def test_the_same_holds_on_a_real_server(s3_server: S3Server) -> None:
-    from windlass.fuzzing.buckets.s3 import S3Bucket
+    from windlass_fuzz.buckets.s3 import S3Bucket
 
     async def work() -> World:
         bucket = S3Bucket(s3_server.make_bucket("actors"), **s3_server.options())

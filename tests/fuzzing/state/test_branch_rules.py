@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.fuzzing.state.documents import (
+from windlass_fuzz.state.documents import (
     SCHEDULE,
     STATE,
     BranchProgress,
@@ -17,7 +17,7 @@ from windlass.fuzzing.state.documents import (
     State,
     Version,
 )
-from windlass.fuzzing.state.rules import (
+from windlass_fuzz.state.rules import (
     MINIMUM,
     add_by_hand,
     add_to_schedule,

@@ -8,8 +8,8 @@ import pytest
 from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.domain.values.errors import Conflict, Unreachable
-from windlass.fuzzing.state.lease_keeper import while_held
-from windlass.fuzzing.state.leases import HeldLease
+from windlass_fuzz.state.lease_keeper import while_held
+from windlass_fuzz.state.leases import HeldLease
 
 HELD = HeldLease("c" * 40, "token", 0, 1)
 LENGTH_MS = 30

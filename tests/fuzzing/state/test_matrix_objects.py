@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, Rig, rigs
-from windlass.fuzzing.buckets.layout import build_key, combinations_key
-from windlass.fuzzing.builds.build_cache import BuildCache
-from windlass.fuzzing.findings.untriaged import Untriaged, count_untriaged, forget_orphans
-from windlass.fuzzing.roles.corpus import Corpus
-from windlass.fuzzing.state.built_combinations import BuiltCombinations, write_built
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.buckets.layout import build_key, combinations_key
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.findings.untriaged import Untriaged, count_untriaged, forget_orphans
+from windlass_fuzz.roles.corpus import Corpus
+from windlass_fuzz.state.built_combinations import BuiltCombinations, write_built
+from windlass_fuzz.state.pipeline import Pipeline
 
 COMMIT = "a" * 40
 OTHER = "b" * 40

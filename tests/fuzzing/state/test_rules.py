@@ -2,8 +2,8 @@
 
 import pytest
 
-from windlass.fuzzing.state.documents import BuildQueue, Entry, Schedule
-from windlass.fuzzing.state.rules import (
+from windlass_fuzz.state.documents import BuildQueue, Entry, Schedule
+from windlass_fuzz.state.rules import (
     add_by_hand,
     add_to_schedule,
     count_fuzzing,

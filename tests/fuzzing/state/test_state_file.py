@@ -10,12 +10,12 @@ from tests.fuzzing.support.fault_proxy import fault_proxy
 from tests.fuzzing.support.rig import KINDS_OF_BUCKETS, LostAnswer, Rig, Scripted, rigs
 from tests.support.s3 import S3Server
 from windlass.domain.values.errors import Conflict
-from windlass.fuzzing.buckets.bucket import ConcurrentWrite, PreconditionFailed
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.layout import state_key
-from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.documents import BuildQueue, Entry, Schedule
-from windlass.fuzzing.state.state_file import UnreadableState
+from windlass_fuzz.buckets.bucket import ConcurrentWrite, PreconditionFailed
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.layout import state_key
+from windlass_fuzz.state import rules
+from windlass_fuzz.state.documents import BuildQueue, Entry, Schedule
+from windlass_fuzz.state.state_file import UnreadableState
 
 QUEUE = state_key("toy", "build-queue.json")
 SCHEDULE = state_key("toy", "fuzzing-schedule.json")
@@ -262,7 +262,7 @@ def test_fields_of_others_stay(rig: Rig) -> None:
 def test_troubles_of_a_real_server_end_well(
     s3_server: S3Server, tmp_path: Path, script: list[int | str]
 ) -> None:
-    from windlass.fuzzing.buckets.s3 import S3Bucket
+    from windlass_fuzz.buckets.s3 import S3Bucket
 
     made = Rig(DirectoryBucket(tmp_path))
 

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.fuzzing.statistics.history import RunPoint
-from windlass.fuzzing.statistics.shares import divide, shares, yield_of
+from windlass_fuzz.statistics.history import RunPoint
+from windlass_fuzz.statistics.shares import divide, shares, yield_of
 
 BUDGETS = st.integers(0, 10**9)
 YIELD = st.none() | st.integers(0, 5) | st.floats(0, 1e9)

@@ -11,10 +11,10 @@ import pytest
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.support.running import run
-from windlass.cli.fuzz.stats.sparklines import sparkline
-from windlass.fuzzing.buckets.layout import statistics_prefix
-from windlass.fuzzing.roles import fuzzer
-from windlass.fuzzing.statistics.history import (
+from windlass_fuzz.buckets.layout import statistics_prefix
+from windlass_fuzz.cli.stats.sparklines import sparkline
+from windlass_fuzz.roles import fuzzer
+from windlass_fuzz.statistics.history import (
     DAYS,
     RUNS,
     History,
@@ -23,7 +23,7 @@ from windlass.fuzzing.statistics.history import (
     history_file,
     record_run,
 )
-from windlass.fuzzing.statistics.summary import by_commit, summarise
+from windlass_fuzz.statistics.summary import by_commit, summarise
 
 DAY_MS = 86_400_000
 NOON_MS = 20_000 * DAY_MS + DAY_MS // 2

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.fuzzing.support.actors import Journal, Spell
-from windlass.fuzzing.buckets.layout import state_key
-from windlass.fuzzing.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec
+from windlass_fuzz.buckets.layout import state_key
+from windlass_fuzz.state.documents import LEASES, QUEUE, SCHEDULE, STATE, Codec
 
 
 def check_one_chain(journal: Journal) -> None:

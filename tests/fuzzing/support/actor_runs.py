@@ -1,10 +1,10 @@
 """Runs a world of actors to its end, on virtual time."""
 
 from tests.fuzzing.support.actors import Nothing, World
-from windlass.fuzzing.buckets.dry_run import DryRunBucket
-from windlass.fuzzing.state.documents import BuildQueue, Schedule, State
 from windlass.simulator.world.loop import VirtualLoop
 from windlass.simulator.world.world import VirtualClock
+from windlass_fuzz.buckets.dry_run import DryRunBucket
+from windlass_fuzz.state.documents import BuildQueue, Schedule, State
 
 STEPS = 1_000
 

@@ -10,23 +10,23 @@ from typing import NamedTuple
 
 from tests.fuzzing.support.rig import ForwardingBucket
 from windlass.domain.values.errors import Conflict
-from windlass.fuzzing.buckets.bucket import (
+from windlass.ports.clock import Clock
+from windlass.simulator.world.world import START_MS, SeededChance
+from windlass_fuzz.buckets.bucket import (
     Bucket,
     ConcurrentWrite,
     OutcomeUnknown,
     PreconditionFailed,
     Stored,
 )
-from windlass.fuzzing.buckets.layout import KINDS, build_key
-from windlass.fuzzing.config.solver_file import CommitSettings
-from windlass.fuzzing.roles.build_steps import BuildSteps
-from windlass.fuzzing.roles.fuzz_steps import FuzzSteps
-from windlass.fuzzing.roles.manager import Manager
-from windlass.fuzzing.sources.commits import Commit, Head, History, Watched
-from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.state.state_file import Runtime
-from windlass.ports.clock import Clock
-from windlass.simulator.world.world import START_MS, SeededChance
+from windlass_fuzz.buckets.layout import KINDS, build_key
+from windlass_fuzz.config.solver_file import CommitSettings
+from windlass_fuzz.roles.build_steps import BuildSteps
+from windlass_fuzz.roles.fuzz_steps import FuzzSteps
+from windlass_fuzz.roles.manager import Manager
+from windlass_fuzz.sources.commits import Commit, Head, History, Watched
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.state_file import Runtime
 
 LEASE_MS = 60_000
 

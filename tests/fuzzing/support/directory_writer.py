@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 
 from windlass.domain.values.errors import Conflict, StoreUnavailable
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.documents import BuildQueue
-from windlass.fuzzing.state.open import real_runtime
-from windlass.fuzzing.state.pipeline import Pipeline
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.state import rules
+from windlass_fuzz.state.documents import BuildQueue
+from windlass_fuzz.state.open import real_runtime
+from windlass_fuzz.state.pipeline import Pipeline
 
 
 def _queue(commit: str, queue: BuildQueue) -> BuildQueue:

@@ -18,11 +18,11 @@ import pytest
 
 from tests.store.conformance.driver import SettableClock
 from tests.support.s3 import S3Server
-from windlass.fuzzing.buckets.bucket import Bucket, Listed, OutcomeUnknown, Stored
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.buckets.layout import KINDS, build_key
-from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.state.state_file import Runtime
+from windlass_fuzz.buckets.bucket import Bucket, Listed, OutcomeUnknown, Stored
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.buckets.layout import KINDS, build_key
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.state_file import Runtime
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ def a_runtime(clock: SettableClock | None = None) -> Runtime:
 def open_bucket(kind: str, request: pytest.FixtureRequest, folder: Path) -> Bucket:
     if kind == "directory":
         return DirectoryBucket(folder / "bucket")
-    from windlass.fuzzing.buckets.s3 import S3Bucket
+    from windlass_fuzz.buckets.s3 import S3Bucket
 
     server: S3Server = request.getfixturevalue("s3_server")
     name = server.make_bucket(f"fuzzing-{next(_numbers)}")

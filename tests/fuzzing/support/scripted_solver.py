@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from windlass.clock import RealChance, RealClock, RealSecrets
-from windlass.fuzzing.buckets.directory import DirectoryBucket
-from windlass.fuzzing.config.combinations import combination_names
-from windlass.fuzzing.config.solver_file import Solver, parse_solver
-from windlass.fuzzing.roles.builder import Builder, BuildReport
-from windlass.fuzzing.roles.fuzzer import Fuzzer, FuzzReport
-from windlass.fuzzing.state import rules
-from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.state.state_file import Runtime
+from windlass_fuzz.buckets.directory import DirectoryBucket
+from windlass_fuzz.config.combinations import combination_names
+from windlass_fuzz.config.solver_file import Solver, parse_solver
+from windlass_fuzz.roles.builder import Builder, BuildReport
+from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
+from windlass_fuzz.state import rules
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.state_file import Runtime
 
 BUILD = "#!/bin/sh\nset -e\nmkdir -p build\ncp solver.sh build/solver\nchmod +x build/solver\n"
 FINE = "#!/bin/sh\ncat $1 >/dev/null\necho fine\n"

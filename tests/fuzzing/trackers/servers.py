@@ -12,7 +12,7 @@ from aiohttp import web
 from tests.fuzzing.support.http_server import serving
 from tests.fuzzing.support.scripted_solver import ShiftedClock
 from windlass.domain.webhooks import sign
-from windlass.fuzzing.findings.record import Finding
+from windlass_fuzz.findings.record import Finding
 
 PAGE = 2
 SECRET = "made-up-secret"

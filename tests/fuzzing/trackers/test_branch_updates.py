@@ -21,9 +21,9 @@ from tests.fuzzing.trackers.servers import (
 from tests.fuzzing.trackers.test_trackers import filer, settings, stored, sync_all
 from tests.support.running import run
 from windlass.domain.values.errors import WindlassError
-from windlass.fuzzing.findings.record import Finding, OnBranch
-from windlass.fuzzing.findings.sightings import mark_closed
-from windlass.fuzzing.findings.store import FindingStore
+from windlass_fuzz.findings.record import Finding, OnBranch
+from windlass_fuzz.findings.sightings import mark_closed
+from windlass_fuzz.findings.store import FindingStore
 
 MAIN = OnBranch(name="main", since="c" * 40, exact=True)
 RELEASE = OnBranch(name="release/1", since="d" * 40, merge="e" * 40)

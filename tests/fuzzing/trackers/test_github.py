@@ -11,11 +11,11 @@ from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.fuzzing.trackers.servers import GitHubIssues, a_finding, running
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.fuzzing.findings.record import Finding
-from windlass.fuzzing.findings.sightings import mark_closed, seen_again
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.trackers.filing import IssueFiler
-from windlass.fuzzing.trackers.options import IssueOptions, issue_options
+from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.sightings import mark_closed, seen_again
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.trackers.filing import IssueFiler
+from windlass_fuzz.trackers.options import IssueOptions, issue_options
 
 
 @asynccontextmanager

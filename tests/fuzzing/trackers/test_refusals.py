@@ -24,9 +24,9 @@ from tests.fuzzing.trackers.servers import (
 from tests.fuzzing.trackers.test_trackers import filer, settings, stored, sync_all
 from tests.support.running import run
 from windlass.domain.values.errors import Unreachable
-from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.trackers.issue_text import MAX_BODY, summary_of, text_of
-from windlass.fuzzing.trackers.options import IssueOptions
+from windlass_fuzz.findings.record import OnBranch
+from windlass_fuzz.trackers.issue_text import MAX_BODY, summary_of, text_of
+from windlass_fuzz.trackers.options import IssueOptions
 
 SERVERS = (GitHubIssues, GitLabIssues, Receiver)
 TOO_LONG = {"message": "Validation Failed", "errors": [{"field": "body", "message": "too long"}]}

@@ -9,7 +9,7 @@ from tests.fuzzing.support.scripted_solver import World
 from tests.fuzzing.trackers.servers import GitHubIssues, QuickClock, a_finding, running
 from tests.fuzzing.trackers.test_trackers import filer, stored, sync_all
 from tests.support.running import run
-from windlass.fuzzing.findings.sightings import mark_closed, seen_again
+from windlass_fuzz.findings.sightings import mark_closed, seen_again
 
 OLD, NEW = "owner/solver", "team/solver"
 

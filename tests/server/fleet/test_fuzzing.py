@@ -13,16 +13,16 @@ from tests.support.running_server import error_of, running_server
 from windlass.clock import RealClock
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests
-from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.coverage import coverage_map
-from windlass.fuzzing.coverage.coverage_map import CoverageMap, Function
-from windlass.fuzzing.findings.record import OnBranch
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.state.documents import BranchProgress, BuildQueue, Entry, State
-from windlass.fuzzing.state.open import open_pipeline
+from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.coverage import coverage_map
+from windlass_fuzz.coverage.coverage_map import CoverageMap, Function
+from windlass_fuzz.findings.record import OnBranch
+from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.server import metrics
 from windlass_fuzz.server import reader as reading
 from windlass_fuzz.server.reader import BucketReader
+from windlass_fuzz.state.documents import BranchProgress, BuildQueue, Entry, State
+from windlass_fuzz.state.open import open_pipeline
 
 KEY = "k" * 16
 INPUT = b"<script>alert(1)</script>"

@@ -18,17 +18,15 @@ import msgspec
 
 from windlass.domain.values.errors import NotFound, StoreUnavailable, TooManyRequests, WindlassError
 from windlass.domain.values.quantities import format_moment
-from windlass.fuzzing.buckets.layout import coverage_key
-from windlass.fuzzing.config.combinations import combination_names
-from windlass.fuzzing.config.solver_file import Solver, load_named
-from windlass.fuzzing.coverage import coverage_map
-from windlass.fuzzing.findings.report import branch_text, input_name, render
-from windlass.fuzzing.findings.store import FindingStore
-from windlass.fuzzing.reach.html_store import HtmlStore
-from windlass.fuzzing.roles.status import PipelineStatus, UnhealthyCommit, read_status
-from windlass.fuzzing.state.open import open_pipeline
-from windlass.fuzzing.state.pipeline import Pipeline
 from windlass.ports.clock import Clock
+from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.config.combinations import combination_names
+from windlass_fuzz.config.solver_file import Solver, load_named
+from windlass_fuzz.coverage import coverage_map
+from windlass_fuzz.findings.report import branch_text, input_name, render
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.reach.html_store import HtmlStore
+from windlass_fuzz.roles.status import PipelineStatus, UnhealthyCommit, read_status
 from windlass_fuzz.server.messages import (
     FuzzAlarm,
     FuzzBranch,
@@ -47,6 +45,8 @@ from windlass_fuzz.server.messages import (
     FuzzWork,
 )
 from windlass_fuzz.server.statistics import read_last_run, read_reached, read_statistics
+from windlass_fuzz.state.open import open_pipeline
+from windlass_fuzz.state.pipeline import Pipeline
 
 T = TypeVar("T")
 Read = Callable[[Pipeline], Awaitable[T]]

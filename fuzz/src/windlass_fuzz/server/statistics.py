@@ -4,12 +4,9 @@ from typing import Final
 
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import format_moment
-from windlass.fuzzing.buckets.layout import is_commit
-from windlass.fuzzing.reach.html_store import HtmlStore, ReportInfo
-from windlass.fuzzing.reach.records import ReachRecords
-from windlass.fuzzing.state.pipeline import Pipeline
-from windlass.fuzzing.statistics.history import DayPoint, history_file
-from windlass.fuzzing.statistics.summary import CommitSummary, Series, summarise
+from windlass_fuzz.buckets.layout import is_commit
+from windlass_fuzz.reach.html_store import HtmlStore, ReportInfo
+from windlass_fuzz.reach.records import ReachRecords
 from windlass_fuzz.server.messages import (
     FuzzCommitRuns,
     FuzzDay,
@@ -20,6 +17,9 @@ from windlass_fuzz.server.messages import (
     FuzzStatistics,
     FuzzTargetReached,
 )
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.statistics.history import DayPoint, history_file
+from windlass_fuzz.statistics.summary import CommitSummary, Series, summarise
 
 DAYS: Final = 90
 COMMITS: Final = 50

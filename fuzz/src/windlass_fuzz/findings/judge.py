@@ -1,0 +1,194 @@
+"""Runs inputs with one build and says whether they fail, by the rules of each kind of finding."""
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from windlass_fuzz.config.finding_settings import FailureKind
+from windlass_fuzz.engines.engine import Engine, Verdict
+from windlass_fuzz.engines.signature import Signature, with_stack
+
+TRIES: Final = 5
+MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
+MAX_TRIES: Final = 100
+SEEN_ENOUGH: Final = 4  # failures that say how often a flaky input fails
+FLAKY_TRIES: Final = 60  # runs for that
+LOOKED: Final = 3  # failures of an input whose stack we ask for: a flaky one may not show it
+MISSED: Final = 0.001  # how likely we may miss a flaky failure
+LUCK: Final = 0.1  # how likely a flaky failure is rarer than we take it for
+HALVINGS: Final = 30
+PATIENCE: Final = 4  # a hang does not end in so many times the limit
+BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part of the limit
+
+Outcome = Literal["fails", "fine", "unclear"]
+Slow = ("timeout", "hang")
+
+
+class Observation(NamedTuple):
+    """How one run went; `why` says what is unclear, `stopped` that a limit ended it."""
+
+    outcome: Outcome
+    signature: Signature | None = None
+    output: str = ""
+    why: str = ""
+    refused: bool = False
+    stopped: bool = False
+
+
+class Reproduction(NamedTuple):
+    """How often an input failed, and under which signatures; the last failure, if any.
+
+    `tried` leaves out runs that were stopped by a limit: on a busy machine that happens to inputs
+    which fail every time, and they would look flaky.
+    """
+
+    shown: int
+    tried: int
+    signatures: tuple[Signature, ...] = ()
+    last: Observation | None = None
+    unclear: str = ""
+    refused: bool = False
+
+    @property
+    def fine(self) -> bool:
+        """Returns whether every run was fine, which alone says that a bug is gone."""
+        return self.shown == 0 and self.tried > 0 and not self.unclear
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges runs of one build. `engine_with` returns its engine with another time limit."""
+
+    engine: Engine
+    kinds: Collection[FailureKind]
+    engine_with: Callable[[float], Engine]
+
+    async def look(self, path: Path, *, deep: bool = False, slow: bool = False) -> Observation:
+        """Runs an input once.
+
+        `deep` asks for the stack of a crash, and whether a timeout is a hang. `slow` is for
+        inputs that were too slow: they are fine only with a margin.
+        """
+        verdict = await self.engine.classify(path)
+        if verdict.kind == "bug":
+            return await self._bug(path, verdict, deep)
+        if verdict.kind == "fine":
+            return await self._fine(path, verdict, slow)
+        if verdict.kind == "unsupported":
+            return Observation("unclear", output=verdict.output, why="was refused", refused=True)
+        if verdict.kind == "memory":
+            return self._limit("memory", "needs too much memory", verdict)
+        return await self._timeout(path, verdict, deep)
+
+    def has_more_to_say(self, found: Signature) -> bool:
+        """Returns whether a deep look may name a failure better."""
+        silent = found.source == "output" and found.kind == "crash"
+        return silent or (found.kind == "timeout" and "hang" in self.kinds)
+
+    async def reproduce(
+        self, path: Path, tries: int = TRIES, slow: bool = False,
+        late: Callable[[], bool] = lambda: False, known: Signature | None = None,
+    ) -> Reproduction:  # fmt: skip
+        """Runs an input several times; failures are looked into until a stack names one.
+
+        Once it is `late`, an input that did not fail yet says nothing. If it is `known` for a
+        hang, it need not show again that it never ends.
+        """
+        hang = known if known is not None and known.kind == "hang" else None
+        shown = tried = looked = 0
+        signatures: dict[str, Signature] = {}
+        last: Observation | None = None
+        unclear, refused = "", False
+        for number in range(tries):
+            if number and late():
+                unclear = unclear or "could not run often enough in the time"
+                break
+            deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
+            deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())
+            seen = await self.look(path, deep=deep, slow=slow)
+            tried += not seen.stopped
+            if seen.outcome == "unclear":
+                unclear, refused = seen.why, seen.refused
+            if seen.outcome == "fails" and seen.signature is not None:
+                shown += 1
+                looked += deep
+                last = seen
+                hang = seen.signature if seen.signature.kind == "hang" else hang
+                found = hang if hang and seen.signature.kind == "timeout" else seen.signature
+                signatures.setdefault(found.title, found)
+        named = tuple(signatures.values())
+        return Reproduction(shown, tried, _stacked(named), last, unclear, refused)
+
+    async def _bug(self, path: Path, verdict: Verdict, deep: bool) -> Observation:
+        found = verdict.signature
+        if found.kind not in self.kinds:
+            why = f"shows a {found.kind}, which is not reported"
+            return Observation("unclear", output=verdict.output, why=why)
+        if deep and found.source == "output" and found.kind == "crash":
+            found = with_stack(found, await self.engine.stack(path))
+        return Observation("fails", found, verdict.output)
+
+    async def _fine(self, path: Path, verdict: Verdict, slow: bool) -> Observation:
+        if slow and (await self.engine_with(BRISK).classify(path)).kind == "timeout":
+            why = "still needs more than half of the time limit"
+            return Observation("unclear", output=verdict.output, why=why)
+        return Observation("fine", output=verdict.output)
+
+    async def _timeout(self, path: Path, verdict: Verdict, deep: bool) -> Observation:
+        if not (deep and "hang" in self.kinds):
+            return self._limit("timeout", "needs too much time", verdict)
+        patient = await self.engine_with(PATIENCE).classify(path)
+        if patient.kind == "timeout":
+            return self._limit("hang", "does not end", verdict)
+        return self._limit("timeout", "needs too much time", verdict)
+
+    def _limit(self, kind: FailureKind, title: str, verdict: Verdict) -> Observation:
+        wanted = kind in self.kinds or (kind in Slow and any(k in self.kinds for k in Slow))
+        if not wanted:
+            return Observation("unclear", output=verdict.output, why=title, stopped=True)
+        return Observation("fails", Signature(kind, title), verdict.output)
+
+
+def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:
+    """Drops titles from output if the same failure was also seen with its stack."""
+    stacks = [one for one in found if one.source == "stack"]
+    return tuple(one for one in found if one.source != "output") if stacks else found
+
+
+def tries_for(shown: int, tried: int, least: int) -> int:
+    """Returns how often to run an input at once; see `tries_needed`."""
+    return max(least, min(tries_needed(shown, tried), MAX_TRIES))
+
+
+def tries_needed(shown: int, tried: int) -> int:
+    """Returns how many runs show whether a failure of this frequency is gone.
+
+    0 if it came every time; one that came in no run tells nothing either.
+    """
+    if shown >= tried or shown == 0:
+        return 0
+    return math.ceil(math.log(MISSED) / math.log(1 - _least_rate(shown, tried)))
+
+
+def _least_rate(shown: int, tried: int) -> float:
+    """Returns how rare a failure may be that we saw so often; by luck we may have seen more."""
+    low, high = 0.0, shown / tried
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _as_often(shown, tried, middle) > LUCK else (middle, high)
+    return high
+
+
+def _as_often(shown: int, tried: int, rate: float) -> float:
+    """Returns how likely a failure of this rate comes at least so often."""
+    ways = math.lgamma(tried + 1)
+    rarer = (
+        math.exp(
+            ways - math.lgamma(count + 1) - math.lgamma(tried - count + 1)
+            + count * math.log(rate) + (tried - count) * math.log1p(-rate)
+        )
+        for count in range(shown)
+    )  # fmt: skip
+    return 1 - sum(rarer)

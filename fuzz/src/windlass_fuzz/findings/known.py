@@ -1,0 +1,456 @@
+"""Runs the inputs of known findings with a build: what still fails, under which signature.
+
+This comes before new failures are triaged: an input that still breaks the build in another way
+tells that a new signature belongs to an old finding.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from windlass.ports.clock import Clock
+from windlass_fuzz.engines.signature import (
+    Signature,
+    innermost,
+    is_close,
+    is_surely_same,
+    key_of,
+    may_be_same,
+)
+from windlass_fuzz.findings.bisect import Bisector
+from windlass_fuzz.findings.evidence import (
+    Where,
+    checker_for,
+    inputs_for,
+    inputs_of,
+    missing_runs,
+)
+from windlass_fuzz.findings.judge import Judge, Reproduction, Slow, tries_for
+from windlass_fuzz.findings.on_branches.rule import ends_of, facts_of, settled
+from windlass_fuzz.findings.on_branches.watch import BranchWatch
+from windlass_fuzz.findings.record import (
+    Finding,
+    KeptInput,
+    binary_of,
+    excerpt_of,
+    shorten,
+)
+from windlass_fuzz.findings.sightings import (
+    ANYWHERE,
+    checked,
+    is_gone,
+    mark_closed,
+    reopened,
+)
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.state.state_file import UnreadableState
+
+TRIES: Final = 3
+TESTS: Final = 3  # that show whether a build fails with everything
+LIMITS: Final = ("timeout", "hang", "memory")
+
+
+class _Ran(NamedTuple):
+    """A finding, and how its inputs ran with a build."""
+
+    finding: Finding
+    results: dict[str, Reproduction]
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """The findings of a solver as they are known in this run, by key and by signature.
+
+    `waiting` are failures of this run that nobody had time to look into, and `unseen` says that
+    there are inputs that were not even run: what they may show is not gone.
+    """
+
+    findings: dict[str, Finding] = field(default_factory=dict)
+    waiting: list[Signature] = field(default_factory=list)
+    unseen: bool = False
+
+    def put(self, finding: Finding) -> None:
+        self.findings[finding.key] = finding
+
+    def may_wait(self, finding: Finding) -> bool:
+        """Returns whether a failure that nobody has looked into may be this bug."""
+        return self.unseen or any(
+            may_be_same(one, finding.names, finding.frames) for one in self.waiting
+        )
+
+    def is_live(self, key: str) -> bool:
+        """Returns whether there is a live finding with this key."""
+        return key in self.findings and self.findings[key].live
+
+    def hides(self, key: str) -> bool:
+        """Returns whether inputs of other live findings show this finding instead."""
+        return any(
+            kept.masked_by == key
+            for one in self.findings.values()
+            if one.live
+            for kept in one.inputs
+        )
+
+    def named(self, title: str) -> Finding | None:
+        """Returns the finding with this signature, preferably one that is not closed."""
+        fitting = [one for one in self.findings.values() if title in one.names]
+        return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def alike(self, signature: Signature, target: str) -> Finding | None:
+        """Returns a finding of other targets that failed in this way in this function.
+
+        Above the innermost function, the stacks of two targets always differ.
+        """
+        place = _place_of(signature.title) if target and signature.frames else None
+        fitting = [
+            one
+            for one in self.findings.values()
+            if place is not None
+            and one.targets
+            and target not in one.targets
+            and any(_place_of(name) == place for name in one.names)
+        ]
+        return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def close_to(self, signature: Signature) -> list[Finding]:
+        """Returns live findings that fail in the same function, with other callers or errors."""
+        fitting = [
+            one
+            for one in self.findings.values()
+            if one.live and any(is_close(signature.title, name) for name in one.names)
+        ]
+        return sorted(fitting, key=lambda one: one.found_at_ms)
+
+    def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
+        """Returns live findings of the same family, if there is one, that this commit shows."""
+        return [
+            one
+            for one in self.findings.values()
+            if signature.family
+            and one.live
+            and (not commit or commit in one.seen_in)
+            and any(name.startswith(f"{signature.family} (") for name in one.names)
+        ]
+
+    def explaining(self, signature: Signature, commit: str) -> list[Finding]:
+        """Returns those of them whose operators are all in this input."""
+        within = set(signature.frames)
+        family = self.of_family(signature, commit)
+        return [one for one in family if one.frames and set(one.frames) <= within]
+
+    def unfinished(self, signature: Signature) -> Finding | None:
+        """Returns one of the family that was never made as small as it gets, if this is within."""
+        here = set(signature.frames)
+        fitting = [
+            one
+            for one in self.of_family(signature)
+            if here <= set(one.frames) and not any(kept.minimised for kept in one.inputs)
+        ]
+        return min(fitting, key=lambda one: one.found_at_ms, default=None)
+
+    def group_of(self, key: str, frames: tuple[str, ...]) -> str:
+        """Returns the group of the findings that share a frame, or ""."""
+        for other in self.findings.values():
+            if other.key != key and set(other.frames) & set(frames):
+                return other.group or other.key
+        return ""
+
+
+@dataclass(slots=True)
+class KnownFindings:
+    """Checks known findings with one build; `works` says that the build runs some test.
+
+    `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is
+    its folder.
+    """
+
+    judge: Judge
+    bisector: Bisector
+    store: FindingStore
+    scratch: Path
+    clock: Clock
+    deadline_ms: int
+    refused_is_fixed: bool = False
+    works: bool = False
+    notify: Callable[[str], None] = lambda _: None
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    reopened: list[str] = field(default_factory=list)
+    where: Where = ANYWHERE
+    sickness: str = ""
+    branches: BranchWatch | None = None
+    binaries: Path = Path()
+
+    async def load(self) -> None:
+        """Reads all findings."""
+        async for finding in self.store.all(self.notify):
+            self.catalogue.put(finding)
+
+    async def check(self, commit: str, crashes: Path) -> None:
+        """Runs the inputs of all findings as long as there is time, live findings first.
+
+        An input that shows another finding's signature, or a failure that is none of theirs, goes
+        to `crashes`, where triage finds it.
+        """
+        ran: list[_Ran] = []
+        for finding in sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit)):
+            if self._late():
+                self.notify("no time is left to check all known findings")
+                break
+            if results := await self._run_inputs(finding, commit):
+                ran.append(_Ran(finding, results))
+        fresh = await self._fresh(ran, crashes)
+        for finding, results in ran:
+            try:
+                await self._note(_Ran(finding, results), commit, crashes, fresh)
+            except UnreadableState as error:
+                self.notify(str(error))
+
+    async def close_gone(self, commit: str, sighted: set[str]) -> list[Finding]:
+        """Closes findings whose inputs all ran fine with a commit that comes after them.
+
+        If the solver has several branches, that is judged on each of them.
+        """
+        closed = []
+        for finding in list(self.catalogue.findings.values()):
+            if not finding.live:
+                continue
+            gone = finding.key not in sighted and is_gone(finding, commit)
+            if gone and self.catalogue.may_wait(finding):
+                await self._doubt(finding, f"inputs of {commit[:12]} wait to be looked into")
+                continue
+            if self.branches is not None and self.branches.concerns(finding):
+                finding = await self._judge_branches(finding, commit if gone else None)
+            quarantined = finding.state == "quarantined"
+            if finding.branches or quarantined:
+                closed += [] if finding.live else [finding]
+            elif gone and await self._comes_after_all(finding, commit):
+                closed.append(await self._close(finding, commit))
+        return closed
+
+    async def note_missing(self, commit: str, reasons: Mapping[str, str]) -> None:
+        """Records which findings cannot be closed as combinations did not run, and why."""
+        for finding in list(self.catalogue.findings.values()):
+            why = missing_runs(finding, commit, reasons) if finding.live else ""
+            if why and why != finding.unsure:
+                await self._doubt(finding, why)
+
+    async def _doubt(self, finding: Finding, why: str) -> None:
+        """Records why a finding cannot be closed."""
+        after = await self.store.update(
+            finding.key, lambda known: replace(known or finding, unsure=why)
+        )
+        self.catalogue.put(after)
+
+    async def note_branches(self, found: list[Finding]) -> None:
+        """Records on which branches findings are that another commit has shown."""
+        for finding in found:
+            if self.branches is not None and self.branches.concerns(finding):
+                await self._judge_branches(finding, None)
+
+    async def _judge_branches(self, finding: Finding, fine: str | None) -> Finding:
+        """Records on which branches a finding is alive; closes it if it is on none of them."""
+        assert self.branches is not None
+        entries = await self.branches.judge(finding, fine)
+        ends = await ends_of(finding, entries, self.branches.ancestry)
+        now = self.clock.now_ms()
+        if settled(finding, entries, ends, now) == finding:
+            return finding
+
+        def change(known: Finding | None) -> Finding:
+            if known is not None and facts_of(known, None) != facts_of(finding, None):
+                return known  # another fuzzer has seen it in the meantime
+            return settled(known or finding, entries, ends, now)
+
+        after = await self.store.update(finding.key, change)
+        self.catalogue.put(after)
+        return after
+
+    async def _run_inputs(self, finding: Finding, commit: str) -> dict[str, Reproduction]:
+        """Runs the inputs that tell about a build; without time for all, those left say nothing."""
+        if not finding.live and not await self.bisector.may_reopen(finding, commit):
+            return {}
+        inputs = inputs_for(finding, self.where)
+        results: dict[str, Reproduction] = {}
+        for one in inputs if finding.live else inputs[:1]:
+            if results and self._late():
+                self.notify(f"{finding.key}: no time is left to run all its inputs")
+                break
+            results[one.name] = await self._run(finding, one, commit)
+        return results
+
+    async def _note(self, ran: _Ran, commit: str, crashes: Path, fresh: set[str]) -> None:
+        """Records how the inputs of a finding ran."""
+        finding, results = ran
+        failing = [name for name, result in results.items() if result.shown]
+        if not finding.live and not failing:
+            return
+        masks = await self._masks(ran, commit, fresh)
+        for name in masks:
+            shutil.copyfile(self._path(finding, name), crashes / f"known-{name}")
+        if not finding.live and set(failing) <= set(masks):
+            return
+
+        def change(known: Finding | None) -> Finding:
+            before = known or finding
+            after = checked(before, commit, results, masks, self.where)
+            if after.input != before.input:
+                after = self._showing(after, results.get(after.input))
+            return after if finding.live else reopened(after)
+
+        self.catalogue.put(await self.store.update(finding.key, change))
+        if not finding.live:
+            self.reopened.append(finding.key)
+
+    def _showing(self, finding: Finding, ran: Reproduction | None) -> Finding:
+        """Returns the record with what it says about its input, which has changed."""
+        path = self._path(finding, finding.input)
+        data = path.read_bytes() if path.exists() else b""
+        seen = None if ran is None else ran.last
+        output = finding.output if seen is None else shorten(seen.output)
+        return replace(finding, excerpt=excerpt_of(data), binary=binary_of(data), output=output)
+
+    async def _run(self, finding: Finding, one: KeptInput, commit: str) -> Reproduction:
+        path = self._path(finding, one.name)
+        if not await self.store.fetch_input(finding, path, one.name):
+            return Reproduction(0, 0, unclear="is no longer stored")
+        slow = finding.kind in Slow
+        tries = tries_for(one.shown, one.tried, TRIES)
+        known = Signature(finding.kind, finding.title)
+        result = await self.judge.reproduce(path, tries, slow, self._late, known)
+        if result.refused and not result.shown and self.refused_is_fixed and self.works:
+            return result._replace(unclear="", refused=False)
+        if result.fine and self.sickness:
+            return result._replace(unclear=f"proves nothing: {self.sickness}")
+        checker = checker_for(one)
+        if result.fine and not await self.bisector.has(checker, self.binaries, commit):
+            return result._replace(unclear=f"ran, but the build has no {checker}")
+        return result
+
+    async def _masks(self, ran: _Ran, commit: str, fresh: set[str]) -> dict[str, str]:
+        """Returns the inputs that show another failure instead, and the key of its finding."""
+        masks = {}
+        before = {one.name: one for one in inputs_of(ran.finding)}
+        for name, result in ran.results.items():
+            titles = [signature.title for signature in result.signatures]
+            if any(title in ran.finding.names for title in titles):
+                continue
+            others = [other for title in titles if (other := self.catalogue.named(title))]
+            if others:
+                masks[name] = others[0].key
+            elif titles and self.catalogue.is_live(before[name].masked_by):
+                masks[name] = before[name].masked_by  # what hid this finding has another name
+            elif titles and (
+                self._is_another(ran.finding, result.signatures[0], fresh)
+                or await self._is_elsewhere(
+                    ran.finding, before[name].title, result.signatures[0], commit
+                )
+            ):
+                masks[name] = key_of(titles[0])
+        return masks
+
+    def _is_another(self, finding: Finding, shown: Signature, fresh: set[str]) -> bool:
+        """Returns whether a failure that nobody knows is another bug, not this one renamed.
+
+        A limit that is exceeded and a failure are two things. A closed finding comes back only
+        with a failure like its own.
+        """
+        if (shown.kind in LIMITS) != (finding.kind in LIMITS):
+            return True
+        if is_surely_same(shown, finding.names):
+            return False
+        return not finding.live or (shown.title in fresh and finding.size > 0)
+
+    async def _is_elsewhere(
+        self, finding: Finding, before: str, shown: Signature, commit: str
+    ) -> bool:
+        """Returns whether an input fails in another function now, and neither has been renamed.
+
+        The function where it failed `before` is still there, and the other one was there then. A
+        finding that was itself found behind another one is not divided: its place may just vary.
+        """
+        there, here = innermost(before), innermost(shown.title)
+        callers = any(there == innermost(f" in {one}") for one in shown.frames) or any(
+            here == innermost(f" in {one}") for one in finding.frames
+        )  # one was inlined into the other, or not
+        same = is_surely_same(shown, finding.names) or not there or not here
+        if same or callers or self.catalogue.hides(finding.key):
+            return False
+        earlier = next((one for one in reversed(finding.seen_in) if one != commit), None)
+        mirror = self.bisector.mirror
+        if earlier is None or not await mirror.has(earlier):
+            return False
+        return await mirror.defines(earlier, here) and await mirror.defines(commit, there)
+
+    async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
+        """Returns the failures that have nothing to do with one finding's inputs.
+
+        The inputs of several findings show them, or an input that shows none: a build that fails
+        at its start fails with everything.
+        """
+        shown = Counter(
+            title
+            for finding, results in ran
+            for title in {
+                one.title
+                for result in results.values()
+                for one in result.signatures
+                if one.title not in finding.names and self.catalogue.named(one.title) is None
+            }
+            if not all(self.catalogue.is_live(one.masked_by) for one in inputs_of(finding))
+        )
+        if not shown:
+            return set()
+        nothing = self.scratch / "nothing"
+        nothing.write_bytes(b"")
+        tests = [] if self.works else sorted(crashes.glob("test-*"))[:TESTS]
+        found = {title for title, findings in shown.items() if findings > 1}
+        for path in [nothing, *tests]:
+            seen = await self.judge.look(path, deep=True)
+            found |= {seen.signature.title} if seen.signature is not None else set()
+        return found
+
+    async def _close(self, finding: Finding, commit: str) -> Finding:
+        now = self.clock.now_ms()
+        after = await self.store.update(
+            finding.key, lambda known: mark_closed(known or finding, commit, now)
+        )
+        self.catalogue.put(after)
+        return after
+
+    async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
+        """Checks descendants of all bad commits only: no other commit can have fixed the bug.
+
+        It must be on the watched branch: a fix on another one is none before it is merged.
+        Commits that a forced push has left do not count. If nothing else showed the bug, only
+        the newest commit of a branch says that it is gone: what replaced them may have it, too.
+        """
+        mirror = self.bisector.mirror
+        if self.branches is not None and not await self.branches.leads_through(commit):
+            return False
+        seen = {finding.found_in, *finding.seen_in}
+        there = [one for one in sorted(seen) if not await mirror.is_left(one)]
+        if not there:
+            return any(newest == commit for _, newest in await mirror.branches_with(commit))
+        return all([await self.bisector.comes_after(one, commit) for one in there])
+
+    def _late(self) -> bool:
+        return self.clock.now_ms() >= self.deadline_ms
+
+    def _path(self, finding: Finding, name: str) -> Path:
+        return self.scratch / f"known-{finding.key}-{name}"
+
+
+def _turn(finding: Finding, commit: str) -> tuple[bool, bool]:
+    """Returns when a finding is checked: live ones first, then those that have had their turn."""
+    return not finding.live, all(one.checked_in == commit for one in finding.inputs)
+
+
+def _place_of(title: str) -> tuple[str, str] | None:
+    """Returns how and in which innermost function a failure happened, by its title."""
+    how, said, stack = title.rpartition(" in ")
+    return (how, stack.partition(" < ")[0]) if said else None

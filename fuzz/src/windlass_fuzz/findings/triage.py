@@ -1,0 +1,496 @@
+"""Turns inputs that broke a build into findings: groups, reproduces, minimises and dates them."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.ports.clock import Clock
+from windlass_fuzz.engines.input_words import ProgramText, has_checker
+from windlass_fuzz.engines.sanitizers import checker_of
+from windlass_fuzz.engines.signature import Signature, key_of
+from windlass_fuzz.findings.bisect import Question
+from windlass_fuzz.findings.dating import Dating
+from windlass_fuzz.findings.evidence import Where, first_evidence
+from windlass_fuzz.findings.judge import (
+    FLAKY_TRIES,
+    MORE_TRIES,
+    SEEN_ENOUGH,
+    TRIES,
+    Judge,
+    Observation,
+    Reproduction,
+    Slow,
+    tries_for,
+    tries_needed,
+)
+from windlass_fuzz.findings.known import Catalogue
+from windlass_fuzz.findings.markdown import count_of
+from windlass_fuzz.findings.minimise import StillFails, minimise, without
+from windlass_fuzz.findings.record import (
+    Finding,
+    KeptInput,
+    binary_of,
+    excerpt_of,
+    shorten,
+)
+from windlass_fuzz.findings.sightings import ANYWHERE
+from windlass_fuzz.findings.store import FindingStore, input_name
+from windlass_fuzz.findings.untriaged import KEPT
+from windlass_fuzz.state.state_file import UnreadableState
+
+MAX_FILES: Final = 5_000
+LOOKS: Final = 4
+MORE_LOOKS: Final = 16  # for inputs that did not fail in these
+MAX_QUIET: Final = 20  # of such inputs
+SHARE: Final = 2  # one in so many of a finding's inputs is kept as it was found
+ASKED: Final = 3  # inputs that the build of a fix is asked about, however late it is
+ASKING_MS: Final = 10_000  # for them
+MAX_ASKED: Final = 30
+SHRINK_MS: Final = 60_000  # per finding, if there is time
+# Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
+SMALL: Final = 32
+EVERY_TRY: Final = (*Slow, "memory")  # kinds that must fail in every try
+
+
+class Failure(NamedTuple):
+    """A failure of this run: its signature, and the inputs that show it, smallest first.
+
+    `seen` is how the first of them failed, in the last of `looks` runs.
+    """
+
+    signature: Signature
+    paths: list[Path]
+    seen: Observation | None = None
+    looks: int = 1
+
+
+class _Seen(NamedTuple):
+    """How an input failed, in the last of some looks."""
+
+    path: Path
+    seen: Observation
+    looks: int
+
+
+@dataclass(slots=True)
+class Triage:
+    """Handles the failures of one run until `deadline_ms`; `left` are files without their turn."""
+
+    judge: Judge
+    engine_name: str
+    binaries: Path
+    dating: Dating
+    store: FindingStore
+    scratch: Path
+    clock: Clock
+    deadline_ms: int
+    catalogue: Catalogue
+    notify: Callable[[str], None] = lambda _: None
+    tries: int = TRIES
+    where: Where = ANYWHERE
+    left: list[Path] = field(default_factory=list)
+
+    async def run(self, crashes: Path, commit: str) -> list[Finding]:
+        """Turns all failures in a folder into findings of a commit."""
+        found: dict[str, Finding] = {}
+        failures = await self._group(crashes)
+        for number, failure in enumerate(failures):
+            if self._late() and found:
+                self.left += failure.paths
+                self.catalogue.waiting.append(failure.signature)
+                continue
+            try:
+                finding = await self._file(failure, commit, len(failures) - number)
+            except UnreadableState as error:
+                self.notify(str(error))
+                continue
+            if finding is not None:
+                self.catalogue.put(finding)
+                found[finding.key] = finding
+                failures += await self._beside(failure, finding)
+        if self.left:
+            left = count_of(len(self.left), "input")
+            self.notify(f"not looked into, as the time is over: {left}")
+        return list(found.values())
+
+    async def _group(self, crashes: Path) -> list[Failure]:
+        """Returns the failures with their inputs, those that nobody knows first.
+
+        Every file is run once. Where a stack has to name the failure, which takes long, inputs
+        that look different take turns.
+        """
+        files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
+        failures: dict[str, Failure] = {}
+        unnamed: dict[str, list[_Seen]] = {}
+        quiet: list[Path] = []
+        for number, path in enumerate(files):
+            if number >= MAX_FILES or (self._late() and (failures or unnamed)):
+                self.left += files[number:]
+                self.catalogue.unseen = True
+                break
+            seen, looks = await self._look(path, LOOKS)
+            if seen.outcome == "fine":
+                quiet.append(path)
+            elif seen.signature is not None and self.judge.has_more_to_say(seen.signature):
+                unnamed.setdefault(seen.signature.title, []).append(_Seen(path, seen, looks))
+            else:
+                _add(failures, path, seen, looks)
+        for before in _in_turn(list(unnamed.values())):
+            if self._late() and failures:
+                self.left.append(before.path)
+                if before.seen.signature is not None:
+                    self.catalogue.waiting.append(before.seen.signature)
+                continue
+            seen, looks = await self._look(before.path, LOOKS, deep=True)
+            again = _Seen(before.path, seen, before.looks + looks)
+            _add(failures, *(again if seen.outcome == "fails" else before))
+        await self._look_longer(quiet, failures)
+        for failure in failures.values():
+            failure.paths.sort(key=_by_size)
+        return sorted(
+            failures.values(), key=lambda one: self.catalogue.named(one.signature.title) is not None
+        )
+
+    async def _look(self, path: Path, tries: int, deep: bool = False) -> tuple[Observation, int]:
+        """Runs an input until it fails, a few times at most: the engine saw it fail once."""
+        seen = await self.judge.look(path, deep=deep)
+        looks = 1
+        while seen.outcome == "fine" and looks < tries:
+            seen = await self.judge.look(path, deep=deep)
+            looks += 1
+        return seen, looks
+
+    async def _look_longer(self, quiet: list[Path], failures: dict[str, Failure]) -> None:
+        """Gives inputs that did not fail again some more tries, and drops them then."""
+        dropped = len(quiet[MAX_QUIET:])
+        for path in quiet[:MAX_QUIET]:
+            if self._late():
+                dropped += 1
+                continue
+            seen, looks = await self._look(path, MORE_LOOKS, deep=True)
+            _add(failures, path, seen, LOOKS + looks)
+            dropped += seen.outcome == "fine"
+        if dropped:
+            self.notify(f"dropped, did not fail again: {count_of(dropped, 'input')}")
+
+    async def _file(self, failure: Failure, commit: str, waiting: int) -> Finding | None:
+        if explaining := self.catalogue.explaining(failure.signature, commit):
+            return explaining[0]
+        title = failure.signature.title
+        self.notify(f"triaging {title}")
+        again = await self._reproduce(failure)
+        if again.shown == 0 or (failure.signature.kind in EVERY_TRY and again.shown < again.tried):
+            self.notify(f"dropped, not reproduced in {again.tried} runs: {title}")
+            return None
+        reduced = None
+        if failure.signature.family:
+            reduced = await self._shrink(failure, waiting)
+            if not reduced[1] and self.catalogue.of_family(failure.signature, commit):
+                self.left.append(reduced[0])  # what it is about is not known yet
+                return None
+            failure, again = await self._renamed(failure, again, reduced[0])
+            title = failure.signature.title
+        failure = _with_stack(failure, again)
+        title = failure.signature.title
+        titles = [title, *(one.title for one in again.signatures)]
+        known = next((f for name in titles if (f := self.catalogue.named(name))), None)
+        known = known or self.catalogue.alike(failure.signature, self.where.target)
+        known = known or self.catalogue.unfinished(failure.signature)
+        known = known or await self._twin(failure, again)
+        beyond = await self._beyond_fix(known, failure, commit)
+        if beyond == []:
+            self.notify(
+                f"known, and fixed since in {known.fixes[0][:12] if known else ''}: {title}"
+            )
+            return None
+        if beyond:  # as they are: a smaller one might be what the fix mends
+            failure = Failure(failure.signature, beyond)
+            small, minimised = beyond[0], False
+        else:
+            small, minimised = reduced or await self._shrink(failure, waiting)
+        key = known.key if known else key_of(title)
+        finding = await self._describe(failure, small, again, commit, key)
+        inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
+        finding = msgspec.structs.replace(finding, inputs=inputs)
+        question = self.dating.question(small, inputs[0], finding, known)
+        dated = await self.dating.date(known, finding, question)
+        return await self.store.update(key, lambda stored: dated(stored, finding))
+
+    async def _renamed(
+        self, failure: Failure, again: Reproduction, small: Path
+    ) -> tuple[Failure, Reproduction]:
+        """Returns the failure as the reduced input names it, and how often that fails."""
+        seen = await self.judge.reproduce(small, self.tries)
+        signature = next((one for one in seen.signatures if one.family), None)
+        if signature is None:
+            return failure, again
+        return Failure(signature, [small]), seen
+
+    async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
+        """Returns a finding of the same function that the same commit brought: they are one bug."""
+        bisector, signature = self.dating.bisector, failure.signature
+        path = failure.paths[0]
+        tries = tries_for(again.shown, again.tried, self.tries)
+        needed = tries_needed(again.shown, again.tried)
+        question = Question(
+            path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
+        )
+        for one in self.catalogue.close_to(signature):
+            for origin in one.origins:
+                other = origin.combination != self.where.combination
+                if other or origin.gone_in is not None or origin.last_good is None:
+                    continue
+                ends = (origin.first_bad, "fails"), (origin.last_good, "fine")
+                if all([await bisector.answer(at, question) == said for at, said in ends]):
+                    return one
+        return None
+
+    async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
+        """Returns what is left of an input without what a finding is about, if that fails too.
+
+        An input may show two bugs, and only what is named by its input can hide one.
+        """
+        path = failure.paths[0]
+        if not failure.signature.family or not set(finding.frames) < set(failure.signature.frames):
+            return []
+        data = path.read_bytes()
+        for number, operator in enumerate(finding.frames):
+            rest = self.scratch / f"{path.stem}-{number}{path.suffix}"
+            rest.write_bytes(without(data, operator))
+            seen = await self.judge.look(rest)
+            left = seen.signature
+            same = left is not None and left.family == failure.signature.family
+            if left is not None and same and operator not in left.frames:
+                return [Failure(left, [rest])]
+        return []
+
+    async def _beyond_fix(
+        self, known: Finding | None, failure: Failure, commit: str
+    ) -> list[Path] | None:
+        """Returns the inputs of a commit without the fix that the fix does not mend.
+
+        None if that is no question: the finding is open, the commit has the fix, or no build of
+        a fix tells.
+        """
+        bisector = self.dating.bisector
+        if known is None or known.live or await bisector.may_reopen(known, commit):
+            return None
+        failing: list[Path] = []
+        unknown = False
+        slow = failure.signature.kind in Slow
+        # Some are asked also if the time is over: without an answer, it would be open again.
+        until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
+        asked = _spread(failure.paths, MAX_ASKED)
+        for number, path in enumerate(asked):
+            if number >= ASKED and self._late():
+                self.left += asked[number:]
+                break
+            question = Question(path, path.name, self.tries, slow, until)
+            answers = {await bisector.answer(fix, question) for fix in known.fixes}
+            if "fails" in answers:
+                failing.append(path)
+            unknown = unknown or "fine" not in answers
+        return sorted(failing, key=_by_size) or (None if unknown else [])
+
+    async def _reproduce(self, failure: Failure) -> Reproduction:
+        """Runs the smallest input again; one that fails rarely gets more tries."""
+        slow = failure.signature.kind in Slow
+        late = self._late if slow else lambda: False
+        again = await self.judge.reproduce(
+            failure.paths[0], self.tries, slow, late, failure.signature
+        )
+        if slow or again.shown == again.tried:
+            return again
+        if not again.shown:
+            more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
+            if not more.shown and failure.seen is not None:
+                # It failed again when we looked at it, as it did for the engine.
+                tried = again.tried + more.tried + failure.looks
+                return Reproduction(1, tried, (failure.signature,), failure.seen, more.unclear)
+            again = _added(again, more)
+        return await self._count_flaky(failure.paths[0], again)
+
+    async def _count_flaky(self, path: Path, again: Reproduction) -> Reproduction:
+        """Runs a flaky input until it is known about how often it fails."""
+        while 0 < again.shown < SEEN_ENOUGH and again.tried < FLAKY_TRIES and not self._late():
+            more = await self.judge.reproduce(path, self.tries, late=self._late)
+            if not more.tried:
+                break
+            again = _added(again, more)
+        return again
+
+    async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
+        """Minimises with the engine's own tool, then with delta debugging, as time allows.
+
+        Returns the input, and whether there was time to finish.
+        """
+        best = failure.paths[0]
+        left = self.deadline_ms - self.clock.now_ms()
+        budget = min(left // (waiting + 1), SHRINK_MS)
+        title = failure.signature.title
+        if budget <= 0:
+            return best, False
+        until = self.clock.now_ms() + budget
+        own = self.scratch / f"own-{key_of(title)}{best.suffix}"
+        large = best.stat().st_size > SMALL
+        if large and await self.judge.engine.shrink(best, own, budget // 2):
+            best = own if await self._same(own, failure.signature, deep=True) else best
+        data = await minimise(best.read_bytes(), self._still_fails_until(until, failure, best))
+        small = self.scratch / f"{key_of(title)}{best.suffix}"
+        small.write_bytes(data)
+        if not await self._same(small, failure.signature, deep=True):
+            return failure.paths[0], False
+        return small, self.clock.now_ms() < until
+
+    def _still_fails_until(self, until_ms: int, failure: Failure, best: Path) -> StillFails:
+        candidate = self.scratch / f"candidate-{key_of(failure.signature.title)}{best.suffix}"
+
+        async def still_fails(data: bytes) -> bool:
+            if self.clock.now_ms() >= until_ms:
+                return False
+            candidate.write_bytes(data)
+            return await self._same(candidate, failure.signature)
+
+        return still_fails
+
+    async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> bool:
+        """Returns whether an input shows the same failure.
+
+        Without the stack, which takes long, any crash counts if the stack is what names it.
+        """
+        seen = await self.judge.look(path, deep=deep)
+        if seen.outcome != "fails" or seen.signature is None:
+            return False
+        if wanted.family:
+            return seen.signature.family == wanted.family
+        if wanted.source == "stack" and not deep:
+            return seen.signature.kind == wanted.kind and seen.signature.source == "output"
+        return seen.signature.title == wanted.title
+
+    async def _describe(
+        self, failure: Failure, small: Path, again: Reproduction, commit: str, key: str
+    ) -> Finding:
+        data = small.read_bytes()
+        signature = failure.signature
+        output = "" if again.last is None else again.last.output
+        return Finding(
+            key=key, title=signature.title, kind=signature.kind, engine=self.engine_name,
+            combination=self.where.combination, command=self._command(key, small),
+            input=await self.store.put_input(key, data, small.suffix), size=len(data),
+            excerpt=excerpt_of(data), binary=binary_of(data), shown=again.shown, tried=again.tried,
+            output=shorten(output), found_in=commit, found_at_ms=self.clock.now_ms(),
+            signatures=[one.title for one in again.signatures], frames=list(signature.frames),
+            group=self.catalogue.group_of(key, signature.frames),
+        )  # fmt: skip
+
+    def _kept(self, finding: Finding, again: Reproduction, minimised: bool) -> KeptInput:
+        return KeptInput(
+            name=finding.input, size=finding.size, title=finding.title,
+            found_in=finding.found_in, shown=again.shown, tried=again.tried,
+            checked_in=finding.found_in, minimised=minimised, checker=self._checker(finding),
+            combinations=first_evidence(self.where, finding.found_in),
+        )  # fmt: skip
+
+    async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
+        """Keeps some more inputs as they are: an incomplete fix may mend only the smallest.
+
+        A title from output alone may stand for several bugs, so more of its inputs are kept.
+        """
+        others = [path for path in failure.paths[1:] if not self._of_another(path, key)]
+        if failure.signature.source != "output":
+            others = _spread(others, max(self.dating.inputs // SHARE, 2))
+        made = []
+        for path in others[: self.dating.inputs]:
+            data = path.read_bytes()
+            name = await self.store.put_input(key, data, path.suffix)
+            made.append(
+                KeptInput(
+                    name=name, size=len(data), title=finding.title, found_in=finding.found_in,
+                    shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
+                    minimised=False, combinations=first_evidence(self.where, finding.found_in),
+                    checker=self._checker(finding),
+                )
+            )  # fmt: skip
+        return made
+
+    def _checker(self, finding: Finding) -> str:
+        """Returns the part of the build that reported a failure, if the build's files name it."""
+        checker = checker_of(finding.kind, finding.title)
+        return checker if has_checker(ProgramText(self.binaries), checker) else ""
+
+    def _of_another(self, path: Path, key: str) -> bool:
+        """Returns whether an input is kept for another live bug, which it would still show."""
+        name = input_name(path.read_bytes(), path.suffix)
+        findings = (one for one in self.catalogue.findings.values() if one.live and one.key != key)
+        return any(name == kept.name for one in findings for kept in one.inputs)
+
+    def _command(self, key: str, small: Path) -> list[str]:
+        """Returns the command to run in the build's folder, with the input copied there."""
+        short = ((str(small), f"{key}{small.suffix}"), (f"{self.binaries}/", "./"))
+        words = self.judge.engine.command(small)
+        for long, instead in short:
+            words = [word.replace(long, instead) for word in words]
+        return words
+
+    def _late(self) -> bool:
+        return self.clock.now_ms() >= self.deadline_ms
+
+
+def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int) -> None:
+    """Adds an input to the failure that it shows, if it shows one."""
+    if seen.outcome == "fails" and seen.signature is not None:
+        name = str(path) if seen.signature.family else seen.signature.title
+        fresh = Failure(seen.signature, [], seen, looks)
+        failures.setdefault(name, fresh).paths.append(path)
+
+
+def _added(one: Reproduction, more: Reproduction) -> Reproduction:
+    """Returns both together."""
+    titles = {signature.title: signature for signature in (*one.signatures, *more.signatures)}
+    return more._replace(
+        shown=one.shown + more.shown, tried=one.tried + more.tried,
+        signatures=tuple(titles.values()), last=more.last or one.last,
+    )  # fmt: skip
+
+
+def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
+    """Returns the first input of each group, then the second ones, and so on."""
+    return [one for row in zip_longest(*groups) for one in row if one is not None]
+
+
+def _with_stack(failure: Failure, again: Reproduction) -> Failure:
+    """Returns the failure with its place, if a debugger has seen it only now."""
+    found = next((one for one in again.signatures if one.source == "stack"), None)
+    if found is None or failure.signature.source != "output":
+        return failure
+    return failure._replace(signature=found)
+
+
+def _spread(paths: list[Path], count: int) -> list[Path]:
+    """Returns so many of the paths, from the last one on, at equal distances."""
+    if len(paths) <= count:
+        return paths[::-1]
+    last = len(paths) - 1
+    return [paths[last - last * number // (count - 1)] for number in range(count)]
+
+
+def _different(paths: list[Path]) -> list[Path]:
+    """Returns the first path of each content."""
+    first: dict[bytes, Path] = {}
+    for path in paths:
+        first.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+    return list(first.values())
+
+
+def _by_turn(path: Path) -> tuple[bool, int, str]:
+    """Orders inputs so that those of earlier runs have their turn before new ones."""
+    return not path.name.startswith(KEPT), *_by_size(path)
+
+
+def _by_size(path: Path) -> tuple[int, str]:
+    return path.stat().st_size, path.name

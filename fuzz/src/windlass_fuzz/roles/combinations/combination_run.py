@@ -1,0 +1,241 @@
+"""Fuzzes one commit with one combination: sets it up, runs it, and examines what fails.
+
+Without a matrix, the solver itself is the only combination.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.ports.clock import Clock
+from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
+from windlass_fuzz.config.combinations import Combination
+from windlass_fuzz.engines.engine import Campaign, Engine, EngineFailed, Statistics
+from windlass_fuzz.findings.evidence import Where
+from windlass_fuzz.findings.known import Catalogue
+from windlass_fuzz.findings.markdown import count_of
+from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.reach.run_measure import RunMeasure, RunReach
+from windlass_fuzz.roles.corpus import Corpus, prune
+from windlass_fuzz.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
+from windlass_fuzz.roles.findings_run import Examined, FindingsRun
+from windlass_fuzz.roles.seed_runs import SeedRuns, added
+from windlass_fuzz.roles.seed_selection import SeedSelection, SeedSelector
+from windlass_fuzz.seeds.importer import SeedImporter, Seeds
+from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state.pipeline import Pipeline
+
+MIN_MS: Final = 1_000
+TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
+KEEP_EVERY_MS: Final = 2_000
+
+
+class CombinationReport(msgspec.Struct, kw_only=True):
+    """What a run did with one combination; `given_ms` is its share of the budget."""
+
+    combination: str
+    target: str
+    engine: str
+    outcome: Literal["fuzzed", "unhealthy", "skipped"]
+    why: str = ""
+    given_ms: int = 0
+    statistics: Statistics | None = None
+    findings: list[str] = []
+    new_findings: int = 0
+    untriaged: int = 0
+    corpus: int = 0
+    reached: RunReach | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Everything that was set up for one campaign."""
+
+    engine: Engine
+    build: LocalBuild
+    builds: BuildCache
+    selection: SeedSelection
+    corpus: Path
+    crashes: Path
+    fetched: frozenset[str]
+    seeds: Seeds
+
+
+@dataclass(frozen=True, slots=True)
+class RunSite:
+    """A commit that is fuzzed, and where: all its combinations share it.
+
+    The commit is checked out in `sources`. What it changed is seen against `base`, or else
+    against its first parent.
+    """
+
+    pipeline: Pipeline
+    work: Path
+    mirror: Mirror
+    sources: Path
+    commit: str
+    base: str | None = None
+    until_bug: bool = False
+    notify: Callable[[str], None] = lambda _: None
+    on_progress: Callable[[Statistics], None] = lambda _: None
+
+
+@dataclass(slots=True)
+class CombinationRun:
+    """One campaign with one combination of a commit."""
+
+    combination: Combination
+    site: RunSite
+
+    @property
+    def where(self) -> Where:
+        """Returns how findings name this combination; a target matters only in a matrix."""
+        name = self.combination.name
+        return Where(name, self.combination.target if name else "")
+
+    async def select_tests(self) -> SeedSelection:
+        """Returns the tests that it starts from."""
+        site, one = self.site, self.combination
+        selector = SeedSelector(one.solver, site.pipeline, site.notify, one.names.target)
+        return await selector.select(site.mirror, site.commit, site.sources, site.base)
+
+    async def set_up(self) -> Session:
+        """Prepares the build, the tests, the corpus and the engine."""
+        commit = self.site.commit
+        title = f"{commit[:12]} {self.combination.name}".strip()
+        builds = self.builds("builds")
+        build = await builds.fetch(commit)
+        if build is None:
+            raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
+        selection = await self.select_tests()
+        self.site.notify(f"{title}: {count_of(len(selection.tests), 'test')} ({selection.why})")
+        corpus = fresh_folder(self.site.work / "corpus")
+        fetched = await self._corpus().fetch(corpus)
+        engine = self._factory().engine(build.folder)
+        crashes = fresh_folder(self.site.work / "crashes")
+        seeds = await self._import_seeds(build)
+        selection = selection.with_more(seeds.inputs)
+        return Session(engine, build, builds, selection, corpus, crashes, fetched, seeds)
+
+    def builds(self, folder: str) -> BuildCache:
+        """Returns the builds of this combination, unpacked in a fresh folder."""
+        return BuildCache(
+            self.site.pipeline, fresh_folder(self.site.work / folder), self.combination.name
+        )
+
+    async def fuzz(self, session: Session, left_ms: int) -> Statistics:
+        """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
+        clock = self.site.pipeline.runtime.clock
+        untriaged = self._untriaged()
+        await untriaged.fetch(self.site.commit, session.crashes)
+        began = clock.now_ms()
+        keeping = asyncio.create_task(
+            _keep_failures(untriaged, self.site.commit, session.crashes, clock)
+        )
+        try:
+            count = await self._run_tests(session, began + left_ms // TESTS_PART)
+            left_ms = max(left_ms - (clock.now_ms() - began), MIN_MS)
+            if not (self.site.until_bug and count.bugs):
+                count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await untriaged.keep(self.site.commit, session.crashes)
+        if count.executions == 0:
+            raise EngineFailed("the engine executed nothing; the run does not count")
+        return count
+
+    async def examine(
+        self, session: Session, deadline_ms: int, works: bool, sickness: str,
+        catalogue: Catalogue | None,
+    ) -> Examined:  # fmt: skip
+        """Checks known findings and triages what failed; `catalogue` is what is known so far."""
+        handling = self.findings(session.builds, catalogue)
+        seen = await handling.examine(
+            self.site.commit, session.build, session.crashes, deadline_ms, works, sickness
+        )
+        await self._untriaged().finish(self.site.commit, seen.left)
+        return seen
+
+    def findings(self, builds: BuildCache, catalogue: Catalogue | None = None) -> FindingsRun:
+        """Returns what handles the findings of this combination."""
+        return FindingsRun(
+            self.combination.solver, self.site.pipeline, self.site.work, builds, self.site.mirror,
+            self.site.notify, self.where, self.combination.env, catalogue,
+        )  # fmt: skip
+
+    async def measure(self, session: Session, length_ms: int) -> RunReach | None:
+        """Says what the new inputs reach that tests and corpus did not before."""
+        folder = fresh_folder(self.site.work / "reach")
+        solver = self.combination.solver
+        try:
+            return await RunMeasure(
+                solver, self.site.pipeline, session.builds, folder, cores_of(solver)
+            ).run(
+                self.site.commit, self.combination.target, session.selection.everything,
+                session.corpus, session.fetched, length_ms,
+            )  # fmt: skip
+        except WindlassError as error:
+            self.site.notify(f"not known what the run reached: {error}")
+            return None
+
+    async def save_corpus(self, session: Session, prune_ms: int) -> int:
+        """Stores the corpus and returns its size; a run counts even if that does not work."""
+        await prune(session.engine, session.corpus, self.site.work / "scratch", prune_ms)
+        try:
+            return (await self._corpus().merge(session.corpus, session.fetched)).inputs
+        except Conflict as error:
+            self.site.notify(f"the corpus was not updated: {error}")
+            return 0
+
+    async def _import_seeds(self, build: LocalBuild) -> Seeds:
+        """Fetches seeds from outside; what cannot be used is said, and left out."""
+        solver = self.combination.solver
+        if not solver.seeds.wanted:
+            return Seeds()
+        runtime = self.site.pipeline.runtime
+        seeds = await SeedImporter(
+            solver.seeds, self.site.work, self.site.sources, build.folder, memory_of(solver),
+            runtime.clock, runtime.chance,
+        ).fetch()  # fmt: skip
+        for problem in seeds.problems:
+            self.site.notify(f"seeds: {problem}")
+        return seeds
+
+    async def _run_tests(self, session: Session, until_ms: int) -> Statistics:
+        solver = self.combination.solver
+        clock = self.site.pipeline.runtime.clock
+        runs = SeedRuns(session.engine, session.crashes, solver.findings.kinds, clock, until_ms)
+        count = await runs.run(session.selection.everything, cores_of(solver))
+        self.site.on_progress(count)
+        return count
+
+    def _plan(self, session: Session, left_ms: int) -> Campaign:
+        solver = self.combination.solver
+        return Campaign(
+            session.selection.tests, session.corpus, session.crashes, left_ms, cores_of(solver),
+            self.site.until_bug, self.site.on_progress, solver.findings.kinds,
+            session.seeds.dictionary,
+        )  # fmt: skip
+
+    def _factory(self) -> EngineFactory:
+        one = self.combination
+        return EngineFactory(one.solver, self.site.pipeline, self.site.work, one.env)
+
+    def _corpus(self) -> Corpus:
+        return Corpus(self.site.pipeline, self.combination.corpus)
+
+    def _untriaged(self) -> Untriaged:
+        return Untriaged(self.site.pipeline, self.combination.name)
+
+
+async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:
+    """Uploads what fails while the engine runs, so that a killed run loses nothing."""
+    while True:
+        await clock.sleep_ms(KEEP_EVERY_MS)
+        await untriaged.keep(commit, crashes)

@@ -1,4 +1,0 @@
-"""The four roles (manager, builder, fuzzer, coverage mapper), their steps and dry-run plans.
-
-Only the commands in `windlass.cli.fuzz` import it. It must not print.
-"""
