@@ -26,6 +26,7 @@ from windlass.simulator.world.world import World
 CALM = Weather(delay_ms=5)
 SEEDS = range(1, by_form(2, 12) + 1)
 HOUR_S = 3_600
+RESTART_MS = 500  # until a service manager starts a killed agent again
 BAD = Traits(name="bad", slots=2, metadata={"os": "linux"}, breaks=1.0)
 
 
@@ -39,9 +40,11 @@ class Farm:
         self.states: Counter[str] = Counter()
         self.workers: dict[str, Worker] = {}
         self.reasons: list[str] = []  # what the log says of workers
-        self.seconds = 0.0
+        self.seconds = 0.0  # from the submission to the end of the last job
+        self.kill_after_ms = 0  # the first worker's agent is killed once, then; 0: never
         self.recovers = False  # the world is calm after a while, and nothing breaks in it
         self.snapshot: Snapshot | None = None
+        self._last_end = 0
 
     def run(self, *jobs: JobSpec, rate: int = 100) -> None:
         """Submits jobs at a given rate and waits until all have ended."""
@@ -68,7 +71,10 @@ class Farm:
         for agent in agents:
             agent.start()
         await world.clock.sleep_ms(1_000)
-        began = world.loop.time()
+        began = world.clock.now_ms()
+        if self.kill_after_ms:
+            world.after(self.kill_after_ms, agents[0].crash, False)
+            world.after(self.kill_after_ms + RESTART_MS, agents[0].start, True)
         assert server.engine is not None
         for first in range(0, len(jobs), rate):
             await server.engine.submit(list(jobs[first : first + rate]))
@@ -77,8 +83,8 @@ class Farm:
                 world.calm = True
         while any(row.facts.is_open for row in (await stores.view.snapshot()).jobs):
             await world.clock.sleep_ms(1_000)
-        self.seconds = world.loop.time() - began
         await self._look(stores)
+        self.seconds = (self._last_end - began) / 1_000
         for agent in agents:
             agent.crash(keeper_lingers=False)
         await server.stop()
@@ -90,6 +96,8 @@ class Farm:
         names = {row.id: row.name for row in snapshot.workers}
         events = await stores.view.read(lambda tx: tx.log.read(0, 1_000_000))
         for event in events:
+            if event.job:
+                self._last_end = event.at
             if event.to == State.RUNNING.code:
                 self.starts[names[event.worker]] += 1
             elif event.worker and not event.job:
@@ -149,3 +157,31 @@ def test_a_worker_that_recovers_comes_back_by_itself(seed: int) -> None:
     assert farm.states == {"completed": 500}
     assert any("Worker bad is no longer on probation" in said for said in farm.reasons)
     assert farm.workers["bad"].status == WorkerStatus.ONLINE
+
+
+@pytest.mark.parametrize("count", [20, 40])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_worker_that_is_lost_with_all_its_jobs_costs_at_most_twice_the_time(
+    seed: int, count: int
+) -> None:
+    def took(kill_after_ms: int) -> float:
+        farm = Farm(seed, *workers(1, slots=20))
+        farm.kill_after_ms = kill_after_ms
+        farm.run(*[job(number, ms=3_000) for number in range(count)])
+        assert farm.states == {"completed": count}
+        return farm.seconds
+
+    undisturbed = took(0)
+    for kill_after_ms in (500, 1_500, 2_400):
+        assert took(kill_after_ms) <= 2 * undisturbed
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_poison_job_among_others_that_are_lost_with_it_is_blamed_alone(seed: int) -> None:
+    farm = Farm(seed, *workers(1, slots=20))
+    farm.kill_after_ms = 200
+    farm.run(*[job(number, ms=3_000, poison=number == 7) for number in range(20)])
+    assert farm.states == {"completed": 19, "failed": 1}
+    assert farm.snapshot is not None
+    (blamed,) = [row.facts for row in farm.snapshot.jobs if row.facts.lost]
+    assert str(state_of(blamed.state)) == "failed"
