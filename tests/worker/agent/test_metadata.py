@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,17 @@ from tests.worker.rig import Rig, play
 from windlass.domain.matching.matching import all_mismatches, canonical_requires
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.worker.agent.metadata import (
+    TOOLS,
+    OtherUsers,
     architecture_of,
     encoder_names,
     gather,
+    jobs_in,
     quick_facts,
 )
 from windlass.worker.isolation.job_users import try_users
-from windlass.worker.isolation.sandbox import SandboxMode, Visible
+from windlass.worker.isolation.modes import Modes
+from windlass.worker.isolation.sandbox import NOBODY, SandboxMode, Visible
 
 
 def test_the_quick_facts_need_nobody() -> None:
@@ -114,6 +119,43 @@ def test_tools_are_those_that_jobs_of_a_sandbox_can_start(
     assert [plain.get(name) for name in names] == [True, True, True, "7.1.2"]
 
 
+def test_tools_are_those_that_users_without_an_account_can_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="windlass-tools-") as tools:  # not below our home
+        modes = {"ffmpeg": 0o755, "cmake": 0o700, "make": 0o711, "ninja": 0o755}
+        for name, mode in modes.items():
+            start = "#!/nowhere/sh" if name == "ninja" else "#!/bin/sh"
+            (Path(tools) / name).write_text(f"{start}\necho version 7.1.$(id -u)\n")
+            (Path(tools) / name).chmod(mode)
+        monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+
+        async def facts() -> dict[str, Any]:
+            jobs = OtherUsers()
+            return {**quick_facts(jobs), **await gather(jobs)}
+
+        names = [f"{name}:available" for name in modes]
+        Path(tools).chmod(0o755)
+        told = run(facts())
+        assert [told[name] for name in names] == [True, False, False, False]
+        assert told["ffmpeg:version"] == f"7.1.{NOBODY if os.geteuid() == 0 else os.geteuid()}"
+        Path(tools).chmod(0o700)
+        told = run(facts())
+        assert [told[name] for name in names] == [False] * 4
+        assert "ffmpeg:version" not in told
+
+
+def test_a_worker_whose_jobs_run_in_images_tells_of_no_tools() -> None:
+    modes = Modes("container")
+
+    async def facts() -> dict[str, Any]:
+        return {**quick_facts(jobs_in(modes)), **await gather(jobs_in(modes))}
+
+    told = run(facts())
+    assert {told[f"{tool.name}:available"] for tool in TOOLS} == {False}
+    assert not [name for name in told if name.endswith((":version", ":encoders"))]
+
+
 def test_a_worker_says_from_the_start_what_its_jobs_can_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,7 +167,8 @@ def test_a_worker_says_from_the_start_what_its_jobs_can_start(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
     async def scene(rig: Rig) -> None:
-        for mode, available in (("sandbox", False), ("process", True)):
+        users = () if try_users()[1] is not None else (("user", False),)  # pytest's own folder
+        for mode, available in (("sandbox", False), ("process", True), *users):
             async with rig.agent(mode, isolation=mode) as agent:
                 assert agent.machine.metadata["ffmpeg:available"] is available
 

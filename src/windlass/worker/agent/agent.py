@@ -18,7 +18,7 @@ from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
 from windlass.worker.agent.gpus import GpuLocks, find_gpus
 from windlass.worker.agent.machine import LocalMachine
-from windlass.worker.agent.metadata import PLAIN, Jobs, gather, quick_facts
+from windlass.worker.agent.metadata import Jobs, gather, jobs_in, quick_facts
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import AgentCore
@@ -129,7 +129,7 @@ class Agent:
     @property
     def _jobs(self) -> Jobs:
         """How jobs start programs here: the server shall know of no tool that they cannot start."""
-        return self.machine.isolation.sandbox or PLAIN
+        return jobs_in(self.machine.isolation)
 
     async def _find_gpus(self) -> dict[str, Any]:
         """Looks for GPUs that no other worker of this machine has found first.

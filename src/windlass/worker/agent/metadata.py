@@ -16,20 +16,27 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.executors.media.ffmpeg import find_ffmpeg
+from windlass.worker.isolation.job_users import startable_by_all
+from windlass.worker.isolation.modes import Modes
+from windlass.worker.isolation.sandbox import NOBODY
 
 MAX_S = 10
 
 
-async def output_of(program: str, *arguments: str) -> str | None:
-    """Returns what a program prints; None if it is not there, fails or takes too long."""
+async def output_of(program: str, *arguments: str, user: int | None = None) -> str | None:
+    """Returns what a program prints; None if it is not there, fails or takes too long.
+
+    Another `user` than our own has no groups. Only root can start programs as others.
+    """
     path = shutil.which(program)
     if path is None:
         return None
+    groups: list[int] | None = None if user is None else []
     try:
         process = await asyncio.create_subprocess_exec(
             path, *arguments, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
+            start_new_session=True, user=user, group=user, extra_groups=groups,
         )  # fmt: skip
     except OSError:
         return None
@@ -125,7 +132,37 @@ class Plain:
         return await output_of(program, *arguments) or ""
 
 
+class OtherUsers:
+    """Implements `Jobs` for those that start programs as users without an account."""
+
+    def shows(self, program: str) -> bool:
+        return startable_by_all(program)
+
+    async def ask(self, program: str, *arguments: str) -> str | None:
+        """Asks as such a user where the worker may, else as the worker."""
+        return await output_of(program, *arguments, user=NOBODY if os.geteuid() == 0 else None)
+
+
+class Elsewhere:
+    """Implements `Jobs` for those that run in images of their own, with what these contain."""
+
+    def shows(self, program: str) -> bool:  # noqa: ARG002
+        return False
+
+    async def ask(self, program: str, *arguments: str) -> str | None:  # noqa: ARG002
+        return None
+
+
 PLAIN: Final = Plain()
+
+
+def jobs_in(modes: Modes) -> Jobs:
+    """Returns how jobs that ask for no mode start programs on this worker."""
+    if modes.default == "user":
+        return OtherUsers()
+    if modes.default == "container":
+        return Elsewhere()
+    return modes.sandbox or PLAIN
 
 
 def quick_facts(jobs: Jobs = PLAIN) -> dict[str, Any]:

@@ -97,6 +97,11 @@ def _lock(folder: Path) -> int | None:
     return held
 
 
+def startable_by_all(path: str) -> bool:
+    """Returns whether every user of the machine can start a program, which may be a script."""
+    return readable_by_all(path) and bool(os.stat(path).st_mode & stat.S_IXOTH)
+
+
 def readable_by_all(path: str) -> bool:
     """Returns whether every user of the machine can read a file."""
     try:
