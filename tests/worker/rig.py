@@ -239,7 +239,10 @@ def state_of(record: JobRecord) -> str:
 
 
 def play(
-    folder: Path, scene: Callable[[Rig], Coroutine[Any, Any, None]], config: Config = CONFIG
+    folder: Path,
+    scene: Callable[[Rig], Coroutine[Any, Any, None]],
+    config: Config = CONFIG,
+    most_s: float = MAX_TEST_S,
 ) -> None:
     """Run a test's coroutine with a started rig, and not for ever."""
 
@@ -248,7 +251,7 @@ def play(
         await rig.engine.start()
         await rig.bridge.start()
         try:
-            await asyncio.wait_for(scene(rig), MAX_TEST_S)
+            await asyncio.wait_for(scene(rig), most_s)
         finally:
             await rig.bridge.close()
             await rig.engine.close()

@@ -1,5 +1,6 @@
 """What it means for a job that one of its programs has passed a limit."""
 
+import signal
 from typing import Final
 
 from windlass.domain.values.quantities import readable_duration, readable_limit
@@ -11,6 +12,9 @@ NO_LIMITS: Final = Limits()
 def over_limit(end: Exit) -> Result | None:
     """Returns the failure of a program that was ended for passing a limit; None if it was not."""
     limits = end.limits or NO_LIMITS
+    sent: dict[int, int] = {signal.SIGXCPU: limits.cpu_seconds, signal.SIGXFSZ: limits.disk_bytes}
+    if end.signal in sent and not sent[end.signal]:
+        return None  # The kernel sends these signals for limits, and anybody may send them.
     message = {
         "memory": _memory(limits),
         "cpu_time": f"CPU time over its limit of {readable_duration(limits.cpu_seconds * 1000)}",

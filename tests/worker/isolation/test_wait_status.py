@@ -34,6 +34,7 @@ SOURCES: Final = Path(__file__).parents[3]
 STOPPING: Final = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 IGNORED: Final = {signal.SIGCHLD, signal.SIGCONT, signal.SIGURG, signal.SIGWINCH}
 OF_THE_C_LIBRARY: Final = {32, 33}  # which it has programs ignore
+TOLD: Final = set(range(1, signal.NSIG)) - STOPPING - IGNORED - OF_THE_C_LIBRARY
 AT_ONCE: Final = 16
 
 Ends = dict[str, tuple[int | None, int | None]]
@@ -112,7 +113,7 @@ def test_jobs_of_each_kind_fail_for_what_really_happened(
         async with rig.agent(isolation=mode, executors=runs, slots=4, shares=shares):
             shell = [
                 await rig.submit("sh", "-c", line, retries=0)
-                for line in ("exit 137", "exit 145", "kill -9 $$", "kill -15 $$")
+                for line in ("exit 137", "exit 145", "kill -9 $$", "kill -15 $$", "kill -XCPU $$")
             ]
             clip = {"url": "testsrc=duration=1", "format": "lavfi"}
             media = await rig.submit(
@@ -125,6 +126,7 @@ def test_jobs_of_each_kind_fail_for_what_really_happened(
                 ("execution", 145, "exit code 145"),
                 ("execution", 137, "killed by SIGKILL"),
                 ("execution", 143, "killed by SIGTERM"),
+                ("execution", 152, "killed by SIGXCPU"),
             ]
             failure, code, _ = _how(await rig.ended(media))
             assert (failure, code) == ("network", 145)

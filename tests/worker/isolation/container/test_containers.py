@@ -4,6 +4,7 @@ All jobs run once, side by side; each test looks at one of them.
 """
 
 import json
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,10 +12,12 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from tests.support.containers import IMAGE, RootlessPodman, image_archive
+from tests.support.forms import LONG, by_form
 from tests.support.registry import Registry
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
-from tests.worker.rig import Rig, play, state_of
+from tests.worker.isolation.test_wait_status import TOLD
+from tests.worker.rig import MAX_TEST_S, Rig, play, state_of
 from windlass.api.children import Children
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
@@ -42,6 +45,14 @@ FILES: Final = (
 HUNGRY: Final = "for i in 1 2 3; do dd if=/dev/zero bs=40M count=1 | sleep 60 & done; wait"
 MANY: Final = "for i in $(seq 10); do sleep 60 & done; wait"
 LARGE: Final = "head -c 8m /dev/zero > large; sleep 60"
+
+
+# Every way to end in the long form; each costs a container.
+CODES: Final = range(256) if LONG else (125, 126, 127, 255)
+# The shell of the image ignores SIGQUIT.
+SIGNALS: Final = (
+    sorted(TOLD - {signal.SIGQUIT}) if LONG else (signal.SIGHUP, signal.SIGXCPU, signal.SIGRTMIN)
+)
 
 
 class Ran(NamedTuple):
@@ -101,6 +112,8 @@ def _jobs(registry: Registry) -> dict[str, dict[str, Any]]:
         "denied": {"line": "true", "image": f"{registry.host}/library/box:3"},
         "fetched": {"line": "id -u", "image": registry.image, "registry_secret": "REGISTRY"},
     }  # fmt: skip
+    shell |= {f"code {code}": {"line": f"exit {code}", "retries": 0} for code in CODES}
+    shell |= {f"signal {n}": {"line": f"kill -{n} $$", "retries": 0} for n in map(int, SIGNALS)}
     return {
         name: {
             "argv": ["sh", "-c", job.pop("line", "")], "image": IMAGE, "network": "none", **job
@@ -154,7 +167,7 @@ def results(podman: RootlessPodman) -> Results:
         )
 
     try:
-        play(folder, scene)
+        play(folder, scene, most_s=by_form(1, 10) * MAX_TEST_S)
     finally:
         registry.close()
     return found[0]
@@ -178,6 +191,24 @@ def test_exit_codes_and_signals_are_those_of_the_program(results: Results) -> No
     assert [results.jobs[name].record.message for name in told] == [
         "exit code 137", "exit code 145", "killed by SIGTERM",
     ]  # fmt: skip
+
+
+def name_of(number: int) -> str:
+    names = {int(one): one.name for one in signal.Signals}
+    return names.get(number, f"signal {number}")
+
+
+def test_every_exit_code_and_every_signal_is_told_apart(results: Results) -> None:
+    def told(name: str) -> tuple[int | None, str | None]:
+        record = results.jobs[name].record
+        return record.exit_code, record.message
+
+    codes = {code: told(f"code {code}") for code in CODES}
+    assert codes == {code: (code, f"exit code {code}" if code else None) for code in CODES}
+    signals = {int(number): told(f"signal {int(number)}") for number in SIGNALS}
+    assert signals == {
+        number: (128 + number, f"killed by {name_of(number)}") for number in map(int, SIGNALS)
+    }
 
 
 def test_both_streams_arrive_in_order(results: Results) -> None:
