@@ -13,7 +13,7 @@ from windlass.api.lists.overview import Table
 from windlass.api.lists.slots import Span
 from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.workers import WorkerStatus, offline
+from windlass.domain.matching.workers import LEAVING, WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Due, Ticket, Worker
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
@@ -260,6 +260,31 @@ def test_attention_shows_only_what_the_caller_sees() -> None:
             kinds = {one["kind"] for one in (await get(team, ATTENTION))["items"]}
             assert kinds == {"impossible", "paused", "question", "lost_log"}
             assert (await team.get(ATTENTION, params={"namespace": "other"})).status_code == 403
+
+    run(scenario())
+
+
+def test_attention_tells_of_a_worker_on_probation_and_how_to_end_it() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            worker, store = await server.worker("w"), server.services.engine.store
+
+            async def put(status: WorkerStatus, reason: str) -> None:
+                async def write(tx: WriteTx) -> None:
+                    row = (await tx.workers.lock([worker.id]))[worker.id]
+                    await tx.workers.update([row._replace(status=int(status), reason=reason)])
+
+                await store.transact(write)
+
+            await put(WorkerStatus.DRAINING, LEAVING)  # which needs nobody
+            assert (await get(server.admin, ATTENTION))["items"] == []
+            await put(WorkerStatus.PROBATION, "5 of 10 failed")
+            (item,) = (await get(server.admin, ATTENTION))["items"]
+            assert (item["kind"], item["severity"]) == ("worker", "warning")
+            assert (item["title"], item["reason"]) == ("Worker w is on probation", "5 of 10 failed")
+            assert item["help"]["label"] == "End probation"
+            assert (await server.admin.post(item["help"]["path"])).status_code == 200
+            assert (await get(server.admin, ATTENTION))["items"] == []
 
     run(scenario())
 

@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+from structlog.testing import capture_logs
+
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.worker.attempt import timers
+from windlass.worker.core import slots
 
 
 def test_a_job_runs_and_completes(tmp_path: Path) -> None:
@@ -26,6 +31,29 @@ def test_the_exit_code_is_told_and_the_class_is_execution(tmp_path: Path) -> Non
             assert record.message == "exit code 7"
 
     play(tmp_path, scene)
+
+
+def test_the_logs_of_job_and_worker_warn_when_most_of_the_timeout_has_passed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timers, "NEAR", 1e-4)
+    monkeypatch.setattr(slots, "LOOK_S", 0.01)
+
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            job = await rig.submit("sleep", "60", timeout=1_000)
+            await rig.files.log_line(job)
+            await rig.engine.jobs.cancel([job])
+            await rig.ended(job)
+            warning = (
+                "it will be stopped in 16 min 40 s, when its timeout of 16 min 40 s has passed"
+            )
+            assert (await rig.files.log_end(job)).decode() == f"[windlass] {warning}\n"
+            told = [line for line in logs if line["event"] == "job near its timeout"]
+            assert [(line["log_level"], line["reason"]) for line in told] == [("warning", warning)]
+
+    with capture_logs() as logs:
+        play(tmp_path, scene)
 
 
 def test_a_signal_is_told_by_name(tmp_path: Path) -> None:
