@@ -301,3 +301,13 @@ def test_a_refused_call_tells_nothing_of_another_namespaces_object() -> None:
             assert (entry["error"], entry["about"]) == ("not_found", None)
 
     run(scenario())
+
+
+def test_a_name_in_the_audit_log_cannot_steer_a_terminal() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            await server.admin.delete("/api/v1/schedules/%1b%5b2J%e2%80%aex%0a")
+            (entry,) = await _entries(server)
+            assert entry["about"] == "schedule `?[2J?x?`"
+
+    run(scenario())

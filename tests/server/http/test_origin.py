@@ -99,6 +99,8 @@ def test_every_route_that_changes_something_refuses_foreign_hosts_and_origins() 
         async with running_server(config=config) as server:
             await refused(server, {"Host": EVIL})
             await refused(server, {"Origin": f"http://{EVIL}"})
+            by_http = {"Host": "jobs.example", "Origin": "http://jobs.example"}
+            await refused(server, {**by_http, "X-Forwarded-Proto": "https"})
             body = {"name": "w1"}
             reply = await server.admin.post(
                 "/api/v1/workers/enrol", json=body, headers={"Host": "jobs.example"}

@@ -32,11 +32,16 @@ async def status_of(server: RunningServer, target: str, token: str) -> int:
         ("/%61pi/v1/tokens", 404),
         ("/api%2Fv1/tokens", 404),
         ("/api/v1/jobs?name=%61", 200),
+        ("/api/v1/templates/nightly", 200),
+        ("/api/v1/templates/%6eightly", 404),
     ],
 )
 def test_only_the_plain_form_of_a_path_reaches_its_route(target: str, status: int) -> None:
     async def scenario() -> None:
         async with running_server() as server:
+            template = {"name": "nightly", "jobs": {"a": {"run": "true"}}}
+            put = await server.admin.put("/api/v1/templates/nightly", json={"body": template})
+            assert put.status_code == 200, put.text
             assert await status_of(server, target, await server.token(Role.ADMIN)) == status
 
     run(scenario())

@@ -155,10 +155,10 @@ class AuditLog:
             if job in facts:
                 shape = self._shapes[facts[job].shape]
                 about = f"job {job}, task {shape.task}, queue {shape.queue}"
-                row = row._replace(namespace=shape.namespace, about=row.about or about)
+                row = row._replace(namespace=shape.namespace, about=about)
             elif workflow in rows:
                 about = f"workflow {workflow} `{_printable(rows[workflow].name)}`"
-                row = row._replace(namespace=rows[workflow].namespace, about=row.about or about)
+                row = row._replace(namespace=rows[workflow].namespace, about=about)
             found.append(row)
         return found
 
