@@ -112,7 +112,7 @@ async def call(
 
 
 async def read(client: httpx.AsyncClient, ends: asyncio.Event) -> None:
-    """Whoever looks meanwhile gets an answer or is told to come back."""
+    """A request meanwhile is answered, or told to come back."""
     while not ends.is_set():
         for path in READ:
             reply = await client.get(path)

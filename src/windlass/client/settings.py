@@ -180,7 +180,7 @@ def _local_token(address: str, data: Path | None) -> str | None:
     """Returns the token of the server on this machine, but not for any other server.
 
     Another user's program may listen on another port, so only the address counts that the server
-    has announced. Whoever names the data directory says that both belong together.
+    has announced. To name the data directory says that both belong together.
     """
     directory = data_directory(data)
     named = data is not None or bool(os.environ.get("WINDLASS_DATA"))

@@ -77,7 +77,7 @@ class SpoolFolder:
     def __init__(self, folder: Path) -> None:
         try:
             folder.mkdir(0o700, parents=True, exist_ok=True)
-            # Whoever changes a link later, or the working directory, changes nothing here.
+            # Links and the working directory may change later.
             self.path = folder.resolve(strict=True)
             _expect_own(self.path)
             with self._open() as file:

@@ -47,7 +47,7 @@ from windlass.store.job_search import JobText, searches
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
 WIDEST: Final = 2_000  # rows that a list reads at once if few of those before matched
-MIN_EXAMINED: Final = 50  # of which so many at least are looked at closely
+MIN_EXAMINED: Final = 50  # of which at least this many are examined closely
 SEARCHED: Final = 1_000  # rows whose texts one call searches
 COUNTED: Final = 10_000  # rows that one count looks at
 EVENTS: Final = 20_000  # events that one list in the order of ends looks at

@@ -1,4 +1,4 @@
-"""Who makes room when many workers wait for approval."""
+"""Which worker makes room when many wait for approval."""
 
 from collections import Counter
 

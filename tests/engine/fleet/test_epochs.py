@@ -101,7 +101,7 @@ async def test_a_mark_of_a_newer_epoch_begins_one_that_nobody_has_seen(rig: Rig)
 
 
 async def test_a_mark_that_the_store_does_not_have_begins_one_epoch(rig: Rig) -> None:
-    """However many marks show the same loss, and whoever of several engines hears them."""
+    """A loss counts once, however many marks show it and whichever engine reads them."""
     number = await rig.submit()
     event = await rig.engine.store.read(lambda tx: tx.log.newest())
     marks = [Mark(event + 7, 1), Mark(event + 9, 2)]

@@ -31,7 +31,7 @@ MAX_WAITING: Final = 10_000  # ready jobs that are counted
 RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
 LOSS_TOLD_MS: Final = 7 * 86_400_000
 SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
-MAX_BLOCKED: Final = 100  # jobs of one workflow that are looked at
+MAX_BLOCKED: Final = 100  # jobs of one workflow that are checked
 RUNNING: Final = JobFilter(states=(State.RUNNING.code,))
 SEVERITIES: Final = ("error", "warning", "info")
 
@@ -343,7 +343,7 @@ def _left(worker: Worker) -> bool:
 
 
 def _late(submitted: int | None, now: int) -> list[AttentionItem]:
-    """Tells about submissions of users' transactions that do not become jobs."""
+    """Returns an item if submissions of users' transactions do not become jobs."""
     waited = 0 if submitted is None else now - submitted
     if waited <= INBOX_PATIENCE_MS:
         return []
@@ -361,7 +361,7 @@ def _late(submitted: int | None, now: int) -> list[AttentionItem]:
 
 
 def _unwell(workers: Iterable[Worker]) -> list[AttentionItem]:
-    """Tells about workers that take no jobs, or few, by state and reason."""
+    """Returns the workers that take no jobs, or few, grouped by state and reason."""
     groups: dict[tuple[int, str], list[Worker]] = {}
     for worker in workers:
         if WorkerStatus(worker.status) in _UNWELL and not _left(worker):

@@ -18,7 +18,7 @@ from windlass.server.metrics.catalogue import MAX_POOLS, OTHER
 from windlass.server.metrics.series import Labels, ShownNames, gauge
 
 MAX_COUNTED: Final = 20_000  # rows of one place
-MAX_LINES: Final = 1_000  # shapes whose first job is looked at
+MAX_LINES: Final = 1_000  # shapes whose first job is read
 
 _HELD: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 _OPEN: Final = tuple(str(state) for state in State if state not in TERMINAL)

@@ -113,7 +113,7 @@ def _is_account(uid: int) -> bool:
 
 PROGRAMS: Final = ("newuidmap", "newgidmap")
 FILES: Final = (Path("/etc/subuid"), Path("/etc/subgid"))
-PLACE: Final = "/var/tmp/windlass-{}"  # nosec B108 - it is looked at who owns it
+PLACE: Final = "/var/tmp/windlass-{}"  # nosec B108 - we check who owns it
 PATIENCE_S: Final = 10
 
 

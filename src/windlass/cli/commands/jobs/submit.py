@@ -110,7 +110,7 @@ def run(
 
 
 def _tell_default(request: JobSpec, submitted: JobHandle[Any]) -> None:
-    """Says how long a job may run that does not say so itself; on the standard error."""
+    """Prints the default timeout to standard error for a job that sets none."""
     if request.timeout is not None:
         return
     try:
