@@ -102,3 +102,17 @@ def test_it_stays_while_somebody_else_is_in_its_namespace(
     assert pause.alive
     run(leftovers.end_pause("/one/worker", RealClock()))
     _expect_gone(pause)
+
+
+def test_nothing_but_podmans_process_is_ended(own_podman: RootlessPodman) -> None:
+    """Even if a command of the worker is alone in a user namespace of its own."""
+    own_podman.env[STARTED_BY] = "/one/worker"
+    alone = own_podman.command(["unshare", "--user", "sh", "-c", "echo in; exec cat"])
+    with subprocess.Popen(
+        alone, env=own_podman.env, cwd=own_podman.folder,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as command:  # fmt: skip
+        assert command.stdout is not None
+        assert command.stdout.readline() == b"in\n"
+        run(leftovers.end_pause("/one/worker", RealClock()))
+        assert command.communicate(b"here", timeout=30)[0] == b"here"
