@@ -132,7 +132,9 @@ class Dispatcher:
             seen.code = STOPPING.code
             reply = _failed(STOPPING)
         reply = note_call(self._services.audit, scope, seen, reply)
-        if seen.caller is not None and (mark := self._services.marks.newest()):
+        # Everybody can get a worker's token that is not approved.
+        known = seen.caller is not None and not seen.caller.shut_out
+        if known and (mark := self._services.marks.newest()):
             reply = reply._replace(headers={**reply.headers, HEADER: mark})
         route = NO_ROUTE if seen.route is None else (seen.route.path, seen.route.method)
         status = reply.status if isinstance(reply, Complete) else 200
@@ -197,7 +199,7 @@ class Dispatcher:
             in_path = binder.bind_path(values)  # raises what is wrong with them
         seen.in_path = in_path
         said = next((text for name, text in scope["headers"] if name == FIELD), None)
-        if said is not None and caller is not None:
+        if said is not None and caller is not None and not caller.shut_out:
             await self._services.marks.hear(said)
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
