@@ -15,6 +15,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, Lease, Ticket, Worker
 from windlass.domain.rows.steps import StepState
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.ids import JobId
 from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.enrolment import Enrolment
@@ -60,7 +61,7 @@ def _unheard(snapshot: Snapshot) -> Iterator[str]:
         if step.state != StepState.PENDING:
             continue
         for signal in snapshot.signals:
-            fits = step.name == signal.name and created[step.job] <= signal.at <= step.due_at
+            fits = step.name == signal.name and created[JobId(step.job)] <= signal.at <= step.due_at
             about_to_be_told = signal.is_open and (step.signal or 0) < signal.id
             if fits and not about_to_be_told:
                 yield f"job {step.job} was not told of signal {signal.id}"
@@ -81,7 +82,7 @@ def _doomed(snapshot: Snapshot) -> Iterator[str]:
     waits = {wait.job for wait in snapshot.waits if wait.manual != KEPT_WHILE_RUNNING}
     changing = {cascade.job for cascade in snapshot.cascades}
     for owner, edges in snapshot.dependents:
-        state, forgiven = facts[owner].state, facts[owner].flags & ALLOW_FAILURE
+        state, forgiven = facts[JobId(owner)].state, facts[JobId(owner)].flags & ALLOW_FAILURE
         if state in (None, COMPLETED) or forgiven or owner in changing:
             continue
         for edge in edges:

@@ -20,6 +20,7 @@ from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import World, job
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
+from windlass.domain.values.ids import JobId
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -115,7 +116,7 @@ def _drop_silently(world: World) -> Step[object]:
         assert facts.limit is not None
         await work.tx.limits.bump({facts.limit: -1})
         work.move(
-            has, facts.shape, None, lease.attempt, lease.state, State.CANCELING.code,
+            JobId(has), facts.shape, None, lease.attempt, lease.state, State.CANCELING.code,
             worker=lease.worker, incarnation=lease.incarnation,
         )  # fmt: skip
 

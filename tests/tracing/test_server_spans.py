@@ -17,6 +17,7 @@ from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.events import Event, EventKind, Level
 from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.values.ids import WorkflowId
 from windlass.engine.fleet.lost_workers import recover_orphans
 from windlass.engine.history.event_lines import Line
 from windlass.server.event_log import write_line
@@ -167,7 +168,7 @@ def test_a_run_of_a_workflow_begins_when_it_was_submitted_or_opened_again() -> N
     made: list[Made] = []
     tracing: Any = SimpleNamespace(add=made.append)
     spans = WorkflowSpans(tracing)
-    row = WorkflowRow(3, "default", "nightly", WorkflowState.FAILED, 1, 0, 100, 900, ())
+    row = WorkflowRow(WorkflowId(3), "default", "nightly", WorkflowState.FAILED, 1, 0, 100, 900, ())
     store: Any = SimpleNamespace(read=lambda _: _rows({3: row}))
     moves = [
         (200, WorkflowState.QUEUED, WorkflowState.DISPATCHING),

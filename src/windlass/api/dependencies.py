@@ -48,7 +48,7 @@ async def read_dependencies(tx: ReadTx, view: JobRecord, sees: Sees) -> Dependen
     waiting = [(edge >> 1, bool(edge & 1)) for edge in edges[:SHOWN]]
     ids = {one for one, _ in (*needs, *waiting)}
     found = await sees(tx, await tx.views.some(sorted(ids))) if ids else []
-    linked = {other.facts.id: other for other in found}
+    linked: dict[int, JobRecord] = {other.facts.id: other for other in found}
     return Dependencies(
         {ref: chain[-1] for ref, chain in chains.items()},
         _linked(needs, linked),
@@ -69,7 +69,7 @@ async def _followed(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
     while wanted:
         facts = await tx.jobs.read(sorted(wanted))
         found |= facts
-        newer = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
+        newer: set[int] = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
         wanted = newer - found.keys()
     return found
 

@@ -31,7 +31,7 @@ async def complete_tied(
         return []
     await leases.drop(ids)
     await jobs.end([_end(facts[job], held[job], items[job], now) for job in ids])
-    return [Completed(job, facts[job].shape, facts[job].workflow) for job in ids]
+    return [Completed(facts[job].id, facts[job].shape, facts[job].workflow) for job in ids]
 
 
 def is_free_of_limits(lease: Lease, worker: Worker, item: Finished) -> bool:

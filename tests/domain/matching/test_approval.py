@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.matching.workers import WorkerStatus, asked_from, gives_way
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 
 LIMIT = 12
 
@@ -21,7 +22,9 @@ def ask(pending: list[Worker], source: str, number: int) -> bool:
         pending.remove(going)
     status = int(WorkerStatus.PENDING_APPROVAL)
     pending.append(
-        Worker(number, f"w{number}", 1, 0, status, number, 0, 1, "{}", "{}", None, reason, 0)
+        Worker(
+            WorkerId(number), f"w{number}", 1, 0, status, number, 0, 1, "{}", "{}", None, reason, 0
+        )
     )
     return True
 

@@ -14,6 +14,7 @@ from windlass.domain.config import Config
 from windlass.domain.matching.claim_planning import in_turn
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Ticket
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.wire.sync import SyncReply
 
 FOUR = {"system:cpus": 4}
@@ -238,7 +239,8 @@ def test_turns_keep_each_ones_order_and_differ_by_one_at_most(jobs: list[tuple[s
     names = {1: "a", 2: "b", 3: "c"}
     shapes = {name: shape for shape, name in names.items()}
     tickets = [
-        Ticket(shapes[name], rank, n, 0, None, None, None) for n, (name, rank) in enumerate(jobs, 1)
+        Ticket(ShapeId(shapes[name]), rank, JobId(n), AttemptNo(0), None, None, None)
+        for n, (name, rank) in enumerate(jobs, 1)
     ]
     ordered = in_turn(tickets, names.__getitem__, {}, {})
     assert sorted(ordered) == sorted(tickets)

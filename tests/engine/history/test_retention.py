@@ -20,6 +20,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.rows.events import BaselineKind, EventKind
 from windlass.domain.rows.files import LogState
+from windlass.domain.values.ids import JobId
 from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
 from windlass.engine.loops.retention import RetentionLoop, RetentionReport
@@ -237,7 +238,7 @@ async def test_what_is_wrong_is_still_found_behind_a_baseline(memory_rig: Rig) -
     (limit,) = snapshot.limits
     miscounted = snapshot._replace(limits=(limit._replace(leased=limit.leased + 1),))
     assert {found.invariant for found in judge(events, miscounted)} == {"S19"}
-    unlogged = others[-1]._replace(facts=others[-1].facts._replace(id=9_999))
+    unlogged = others[-1]._replace(facts=others[-1].facts._replace(id=JobId(9_999)))
     found = judge(events, snapshot._replace(jobs=(*snapshot.jobs, unlogged)))
     assert ("S20", 9_999) in {(violation.invariant, violation.job) for violation in found}
 

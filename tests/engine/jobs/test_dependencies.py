@@ -7,6 +7,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.ids import JobId
 from windlass.wire.sync import Finished
 
 
@@ -215,7 +216,7 @@ async def test_a_fan_out_of_more_than_a_thousand_is_aborted(rig: Rig) -> None:
     await rig.engine.jobs.cancel([first])
     snapshot = await rig.snapshot()
     states = {row.facts.id: row.facts.state for row in snapshot.jobs}
-    assert [states[job] for job in jobs] == [11] * 1_000 + [None] + [11] * 1_000
+    assert [states[JobId(job)] for job in jobs] == [11] * 1_000 + [None] + [11] * 1_000
     assert snapshot.cascades == ()
 
 

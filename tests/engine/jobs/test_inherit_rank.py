@@ -20,13 +20,16 @@ from windlass.domain.lifecycle.rank import level, queue_weight, rank
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.ids import JobId, ShapeId
 from windlass.ports.store.records.snapshot import Snapshot
 
 QUEUES = ("default", "batch", "live")
 STEPS = 25
 
 
-def ranks_from_scratch(held: Snapshot, queues: dict[int, str], interval_ms: int) -> dict[int, int]:
+def ranks_from_scratch(
+    held: Snapshot, queues: dict[ShapeId, str], interval_ms: int
+) -> dict[int, int]:
     """The rank of every open job, from nothing but its own priority and the edges."""
     facts = {row.facts.id: row.facts for row in held.jobs if not row.facts.state}
     edges = dict(held.dependents)
@@ -38,7 +41,7 @@ def ranks_from_scratch(held: Snapshot, queues: dict[int, str], interval_ms: int)
     @cache
     def found(job: int) -> int:
         behind = [edge >> 1 for edge in edges.get(job, ()) if edge >> 1 in facts]
-        return min([own(facts[job]), *map(found, behind)])
+        return min([own(facts[JobId(job)]), *map(found, behind)])
 
     return {job: found(job) for job in facts}
 

@@ -4,6 +4,7 @@ import pytest
 
 from tests.engine.support.rig import Rig
 from windlass.domain.values.errors import Conflict
+from windlass.domain.values.ids import JobId
 
 
 async def test_more_than_a_thousand_dependents_are_revived(rig: Rig) -> None:
@@ -14,7 +15,7 @@ async def test_more_than_a_thousand_dependents_are_revived(rig: Rig) -> None:
     await rig.engine.jobs.retry(first)
     snapshot = await rig.snapshot()
     facts = {row.facts.id: row.facts for row in snapshot.jobs}
-    assert len({facts[job].superseded_by for job in jobs} - {None}) == 1_001
+    assert len({facts[JobId(job)].superseded_by for job in jobs} - {None}) == 1_001
     assert len(snapshot.waits) == 1_001
     await agent.finish(await agent.take_one())
     await rig.engine.settled()

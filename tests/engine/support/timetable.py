@@ -11,6 +11,7 @@ from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
 from windlass.domain.values.addresses import parse_networks
+from windlass.domain.values.ids import WorkflowId
 from windlass.domain.values.quantities import parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.loops import cron
@@ -88,7 +89,7 @@ class Timetable:
 
     async def workflow(self, number: int) -> WorkflowState:
         rows = {row.id: row for row in (await self.rig.snapshot()).workflows}
-        return WorkflowState(rows[number].state)
+        return WorkflowState(rows[WorkflowId(number)].state)
 
     async def reaction_rows(self) -> tuple[ReactionRow, ...]:
         return (await self.rig.snapshot()).reactions

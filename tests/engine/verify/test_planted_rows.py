@@ -8,6 +8,7 @@ import pytest
 from tests.engine.verify.history import History, healthy
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
+from windlass.domain.values.ids import JobId, LeaseNo
 from windlass.engine.verify.check import judge
 from windlass.ports.store.records.snapshot import Snapshot
 
@@ -41,12 +42,14 @@ def in_two_places(history: History) -> Snapshot:
 
 def ended_but_ready(history: History) -> Snapshot:
     ready = history.snapshot.ready
-    return history.snapshot._replace(ready=(*ready, ready[0]._replace(job=history.jobs.plain)))
+    return history.snapshot._replace(
+        ready=(*ready, ready[0]._replace(job=JobId(history.jobs.plain)))
+    )
 
 
 def unknown_job_is_ready(history: History) -> Snapshot:
     ready = history.snapshot.ready
-    return history.snapshot._replace(ready=(*ready, ready[0]._replace(job=9_999)))
+    return history.snapshot._replace(ready=(*ready, ready[0]._replace(job=JobId(9_999))))
 
 
 def kept_wait_without_a_run(history: History) -> Snapshot:
@@ -55,13 +58,13 @@ def kept_wait_without_a_run(history: History) -> Snapshot:
 
 def kept_wait_of_an_ended_job(history: History) -> Snapshot:
     first, *_ = history.snapshot.waits
-    kept = first._replace(job=history.jobs.plain, manual=KEPT_WHILE_RUNNING)
+    kept = first._replace(job=JobId(history.jobs.plain), manual=KEPT_WHILE_RUNNING)
     return history.snapshot._replace(waits=(*history.snapshot.waits, kept))
 
 
 def a_job_beside_a_suspect(history: History) -> Snapshot:
     first, *rest = history.snapshot.leases
-    beside = first._replace(job=9_998, lease=first.lease + 1)
+    beside = first._replace(job=JobId(9_998), lease=LeaseNo(first.lease + 1))
     return history.snapshot._replace(leases=(first._replace(suspicion=1), beside, *rest))
 
 

@@ -5,11 +5,12 @@ from tests.engine.support.rig import Rig
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.events import EventKind
+from windlass.domain.values.ids import WorkflowId
 
 
 async def state(rig: Rig, workflow: int) -> WorkflowState:
     rows = {row.id: row for row in (await rig.snapshot()).workflows}
-    return WorkflowState(rows[workflow].state)
+    return WorkflowState(rows[WorkflowId(workflow)].state)
 
 
 async def finish_next(agent: Agent, outcome: str = "completed") -> None:

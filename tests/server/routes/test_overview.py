@@ -17,6 +17,7 @@ from windlass.domain.matching.workers import LEAVING, WorkerStatus, offline
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Due, Ticket, Worker
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
 from windlass.ports.store import WriteTx
@@ -138,7 +139,12 @@ async def trouble(server: RunningServer) -> None:
     asking = await server.submit(job(**team))
     row = StepRow(asking, "q", StepKind.QUESTION, StepState.PENDING, 1, 0, namespace="team")
     log = LogRow(asking, 1, int(LogState.LOST), 5, 0, 0)
-    place = Due(2**50, asking, State.SUSPENDED.code, Ticket(1, 0, asking, 1, None, None, None))
+    place = Due(
+        2**50,
+        JobId(asking),
+        State.SUSPENDED.code,
+        Ticket(ShapeId(1), 0, JobId(asking), AttemptNo(1), None, None, None),
+    )
     await engine.store.transact(lambda tx: tx.steps.put(row))
     await engine.store.transact(lambda tx: tx.places.add_due([place]))
     await engine.store.transact(lambda tx: tx.files.put_log(log))

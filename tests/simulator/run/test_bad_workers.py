@@ -12,6 +12,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.engine.verify import verify
 from windlass.ports.store import Snapshot
 from windlass.simulator.actors.agent import Agent
@@ -99,7 +100,7 @@ class Farm:
             if event.job:
                 self._last_end = event.at
             if event.to == State.RUNNING.code:
-                self.starts[names[event.worker]] += 1
+                self.starts[names[WorkerId(event.worker)]] += 1
             elif event.worker and not event.job:
                 self.reasons.append(event.reason or "")
         self.states = Counter(str(state_of(row.facts.state)) for row in snapshot.jobs)

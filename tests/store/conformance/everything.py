@@ -44,6 +44,7 @@ from windlass.domain.rows.records import JobAlias, JobTry, KeyRow, QueueRow, Rat
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.rows.views import JobFilter, JobSort, ReadySpan
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
 from windlass.ports.store import Probe, WriteTx
 
 # Tables that no step below writes to yet. The list is exact.
@@ -68,8 +69,8 @@ FILL: list[Step] = [
     lambda tx: tx.leases.grant([grant(ticket(1)), grant(ticket(2))], RUNNING, 100, 10),
     lambda tx: tx.limits.intern([("team", "a", 2)]),
     lambda tx: tx.placement.lock_rates([("team", "r"), ("team", "s")], wait=True),
-    lambda tx: tx.placement.reserve(Reservation(1, 2, 3, 4)),
-    lambda tx: tx.placement.reserve(Reservation(2, 3, 3, 5)),
+    lambda tx: tx.placement.reserve(Reservation(WorkerId(1), JobId(2), ShapeId(3), 4)),
+    lambda tx: tx.placement.reserve(Reservation(WorkerId(2), JobId(3), ShapeId(3), 5)),
     lambda tx: tx.placement.set_namespace_weight("team", 2),
     lambda tx: tx.workflows.allocate(1),
     lambda tx: tx.workflows.insert([workflow(1)]),
@@ -128,7 +129,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.workers.update([worker("z", id=1)]),
     lambda tx: tx.workers.beat([(1, 91, 92, 93)]),
     lambda tx: tx.workers.remove(2),
-    lambda tx: tx.jobs.note_tries([JobTry(3, 1, 1, 0, 0, 7, "[]")]),
+    lambda tx: tx.jobs.note_tries([JobTry(JobId(3), AttemptNo(1), 1, 0, 0, 7, "[]")]),
     lambda tx: tx.jobs.end([job_end(4)]),
     lambda tx: tx.jobs.set_priority(5, 1, 2, 3, 4),
     lambda tx: tx.jobs.set_superseded(4, 6),

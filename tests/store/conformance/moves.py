@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tests.store.conformance.rows import facts_at
 from windlass.domain.rows.records import JobFacts, Ticket
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkflowId
 from windlass.ports.store import Snapshot
 
 T = TypeVar("T")
@@ -55,11 +56,11 @@ class Dice:
 
     def ticket(self, job: int) -> Ticket:
         return Ticket(
-            shape=self.one(SHAPES),
+            shape=ShapeId(self.one(SHAPES)),
             rank=self.one(RANKS),
-            job=job,
-            attempt=self.number(0, 2),
-            workflow=self.one([None, 1, 2]),
+            job=JobId(job),
+            attempt=AttemptNo(self.number(0, 2)),
+            workflow=self.one([None, WorkflowId(1), WorkflowId(2)]),
             limit=self.one([None, *LIMITS]),
             excluded=self.one([None, "[[1,2]]"]),
         )

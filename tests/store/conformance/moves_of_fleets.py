@@ -18,6 +18,7 @@ from tests.store.conformance.rows import (
 )
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import QueueRow, RateRow, Reservation
+from windlass.domain.values.ids import JobId, ShapeId, WorkerId
 from windlass.ports.store import Snapshot
 
 
@@ -147,12 +148,14 @@ def use_limits(dice: Dice, held: Snapshot) -> Move:
 
 def use_placement(dice: Dice, held: Snapshot) -> Move:
     known = [row.job for row in held.leases]
+    worker, job, shape, at = (dice.number(1, 3) for _ in range(4))
+    kept = Reservation(WorkerId(worker), JobId(job), ShapeId(shape), at)
     rates = [RateRow("team", row.key, dice.number(0, 3), "[1]") for row in held.rates]
     return dice.one(
         [
             Move("placement", "bind", (dice.some(known), dice.one([None, 1, 2, 3]))),
             Move("placement", "put_rates", (dice.some(rates),)),
-            Move("placement", "reserve", (Reservation(*(dice.number(1, 3) for _ in range(4))),)),
+            Move("placement", "reserve", (kept,)),
             Move("placement", "release", (dice.some([1, 2, 3]),)),
             Move("placement", "reservations", ()),
             Move("placement", "set_namespace_weight", (dice.one("abA"), dice.number(1, 9))),

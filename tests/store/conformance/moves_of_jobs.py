@@ -13,6 +13,7 @@ from tests.store.conformance.rows import (
     new_job,
 )
 from windlass.domain.rows.records import Due, JobTry, KeyRow, Ticket, Wait
+from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.ports.store import Probe, Snapshot
 
 
@@ -43,7 +44,7 @@ def insert_jobs(dice: Dice, held: Snapshot) -> Move:
 
 def note_tries(dice: Dice, held: Snapshot) -> Move:
     rows = [
-        JobTry(job, dice.number(1, 3), dice.number(0, 3), 1, 2, 3, dice.text())
+        JobTry(JobId(job), AttemptNo(dice.number(1, 3)), dice.number(0, 3), 1, 2, 3, dice.text())
         for job in dice.some(open_jobs(held))
     ]
     return Move("jobs", "note_tries", (rows,))
@@ -127,7 +128,7 @@ def add_parked(dice: Dice, held: Snapshot) -> Move:
 
 def add_waits(dice: Dice, held: Snapshot) -> Move:
     rows = [
-        Wait(job, dice.number(1, 3), dice.number(0, 1), 5, dice.one(TIMES), dice.ticket(job))
+        Wait(JobId(job), dice.number(1, 3), dice.number(0, 1), 5, dice.one(TIMES), dice.ticket(job))
         for job in dice.some(JOBS)
     ]
     return Move("places", "add_waits", (rows,))
@@ -136,7 +137,8 @@ def add_waits(dice: Dice, held: Snapshot) -> Move:
 def add_due(dice: Dice, held: Snapshot) -> Move:
     jobs = dice.some(absent(held.due))
     rows = [
-        Due(dice.one(TIMES), job, dice.one([QUEUED, RETRYING]), dice.ticket(job)) for job in jobs
+        Due(dice.one(TIMES), JobId(job), dice.one([QUEUED, RETRYING]), dice.ticket(job))
+        for job in jobs
     ]
     return Move("places", "add_due", (rows,))
 

@@ -30,6 +30,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId, WorkflowId
 from windlass.wire.sync import Finished
 
 QUEUED = State.QUEUED.code
@@ -44,25 +45,31 @@ FAILED = State.FAILED.code
 
 def ticket(job: int, **changes: Any) -> Ticket:
     row = Ticket(
-        shape=1, rank=1_000 + job, job=job, attempt=0, workflow=None, limit=None, excluded=None
+        shape=ShapeId(1),
+        rank=1_000 + job,
+        job=JobId(job),
+        attempt=AttemptNo(0),
+        workflow=None,
+        limit=None,
+        excluded=None,
     )
     return row._replace(**changes)
 
 
 def wait(job: int, unmet: int = 1, **changes: Any) -> Wait:
-    row = Wait(job, unmet, manual=0, not_before=None, age_from=70 + job, ticket=ticket(job))
+    row = Wait(JobId(job), unmet, manual=0, not_before=None, age_from=70 + job, ticket=ticket(job))
     return row._replace(**changes)
 
 
 def due(job: int, at: int, state: int = QUEUED, **changes: Any) -> Due:
-    return Due(at, job, state, ticket(job))._replace(**changes)
+    return Due(at, JobId(job), state, ticket(job))._replace(**changes)
 
 
 def new_job(job: int, **changes: Any) -> NewJob:
     row = NewJob(
-        id=job,
-        shape=1,
-        workflow=2,
+        id=JobId(job),
+        shape=ShapeId(1),
+        workflow=WorkflowId(2),
         flags=3,
         rank=1_000 + job,
         base=4,
@@ -96,7 +103,7 @@ def facts(row: NewJob, **changes: Any) -> JobFacts:
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
         superseded_by=None,
-        attempt=0,
+        attempt=AttemptNo(0),
         failed=0,
         lost=0,
         returned=0,
@@ -116,13 +123,13 @@ def facts_at(place: Ticket) -> JobFacts:
 
 def job_end(job: int, **changes: Any) -> JobEnd:
     row = JobEnd(
-        job=job,
+        job=JobId(job),
         state=FAILED,
         flags=9,
-        attempt=4,
+        attempt=AttemptNo(4),
         failed=3,
         lost=2,
-        worker=11,
+        worker=WorkerId(11),
         incarnation=12,
         assigned_at=2_001,
         started_at=2_002,
@@ -138,9 +145,9 @@ def job_end(job: int, **changes: Any) -> JobEnd:
 
 def attempt(job: int, number: int, **changes: Any) -> Attempt:
     row = Attempt(
-        job=job,
-        number=number,
-        worker=21,
+        job=JobId(job),
+        number=AttemptNo(number),
+        worker=WorkerId(21),
         incarnation=22,
         state=FAILED,
         failure=2,
@@ -157,7 +164,7 @@ def grant(
     place: Ticket, worker: int = 1, incarnation: int = 1, number: int = 1
 ) -> tuple[Ticket, Demand]:
     """Gives a job to a worker as this attempt."""
-    return place._replace(attempt=number - 1), Demand(worker, incarnation, 1, _runs_all)
+    return place._replace(attempt=AttemptNo(number - 1)), Demand(worker, incarnation, 1, _runs_all)
 
 
 def completion(
@@ -170,7 +177,7 @@ def completion(
 ) -> tuple[Worker, Finished]:
     """Lets a worker report that an attempt completed."""
     item = Finished(job, attempt, exit_code=exit_code, result=result)
-    holder = WORKER._replace(id=worker, incarnation=incarnation)
+    holder = WORKER._replace(id=WorkerId(worker), incarnation=incarnation)
     return holder, item
 
 
@@ -180,7 +187,7 @@ def _runs_all(shape: int) -> bool:
 
 def worker(name: str, **changes: Any) -> Worker:
     row = Worker(
-        id=999,
+        id=WorkerId(999),
         name=name,
         incarnation=1,
         seq=2,
@@ -199,7 +206,7 @@ def worker(name: str, **changes: Any) -> Worker:
 
 def workflow(number: int, **changes: Any) -> WorkflowRow:
     row = WorkflowRow(
-        id=number,
+        id=WorkflowId(number),
         namespace="team",
         name="nightly",
         state=1,
@@ -218,11 +225,11 @@ def about(number: int, **changes: Any) -> WorkflowAbout:
 
 
 def cascade(job: int, **changes: Any) -> Cascade:
-    return Cascade(0, job, None, kind=1, cursor=0, reason=None)._replace(**changes)
+    return Cascade(0, JobId(job), None, kind=1, cursor=0, reason=None)._replace(**changes)
 
 
 def workflow_cascade(workflow: int) -> Cascade:
-    return Cascade.of_workflow(workflow, CascadeKind.CANCEL, "why")
+    return Cascade.of_workflow(WorkflowId(workflow), CascadeKind.CANCEL, "why")
 
 
 def event(job: int, **changes: Any) -> Event:

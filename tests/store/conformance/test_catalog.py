@@ -4,13 +4,14 @@ from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import event
 from windlass.domain.rows.gaps import MARGIN, SHAPE_MARGIN, Gap, first_after
 from windlass.domain.rows.records import QueueRow, ShapeRow
+from windlass.domain.values.ids import ShapeId
 from windlass.ports.store import WriteTx
 
 
 def test_new_shapes_are_numbered_in_order(store: Driver) -> None:
     shapes = {"aa": b'{"queue":"live"}', "bb": '{"queue":"träge"}'.encode()}
     assert store.transact(lambda tx: tx.catalog.intern_shapes(shapes)) == {"aa": 1, "bb": 2}
-    rows = [ShapeRow(1, "aa", shapes["aa"]), ShapeRow(2, "bb", shapes["bb"])]
+    rows = [ShapeRow(ShapeId(1), "aa", shapes["aa"]), ShapeRow(ShapeId(2), "bb", shapes["bb"])]
     assert store.transact(lambda tx: tx.catalog.shapes_after(0)) == rows
     assert store.snapshot().shapes == tuple(rows)
 
@@ -28,7 +29,7 @@ def test_shapes_after_an_id(store: Driver) -> None:
     shapes = {f"{n:04}": b'{"n":%d}' % n for n in range(1, 1_201)}
     store.transact(lambda tx: tx.catalog.intern_shapes(shapes))
     told = store.transact(lambda tx: tx.catalog.shapes_after(1_197))
-    assert told == [ShapeRow(n, f"{n:04}", b'{"n":%d}' % n) for n in (1_198, 1_199, 1_200)]
+    assert told == [ShapeRow(ShapeId(n), f"{n:04}", b'{"n":%d}' % n) for n in (1_198, 1_199, 1_200)]
     assert store.transact(lambda tx: tx.catalog.shapes_after(1_200)) == []
     assert len(store.transact(lambda tx: tx.catalog.shapes_after(0))) == 1_200
 

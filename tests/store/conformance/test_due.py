@@ -3,6 +3,7 @@
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import RETRYING, due, ticket
 from windlass.domain.rows.records import Due
+from windlass.domain.values.ids import JobId
 
 
 def jobs(rows: list[Due]) -> list[int]:
@@ -11,7 +12,7 @@ def jobs(rows: list[Due]) -> list[int]:
 
 def test_a_due_job_is_told_with_every_column(store: Driver) -> None:
     place = ticket(1, shape=2, rank=-3, attempt=4, workflow=5, limit=6, excluded="[[7,8]]")
-    row = Due(9_000, 1, RETRYING, place)
+    row = Due(9_000, JobId(1), RETRYING, place)
     store.transact(lambda tx: tx.places.add_due([row]))
     assert store.snapshot().due == (row,)
     assert store.transact(lambda tx: tx.places.pull_due(9_000, 1)) == [row]

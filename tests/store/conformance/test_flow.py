@@ -19,6 +19,7 @@ from tests.store.conformance.rows import (
 )
 from windlass.domain.rows.events import Event, EventKind, Moves
 from windlass.domain.rows.records import JobRecord, JobTry, NewJob, Ticket
+from windlass.domain.values.ids import AttemptNo, JobId, WorkflowId
 from windlass.ports.store import WriteTx
 
 NOW = 70_000
@@ -29,7 +30,7 @@ def plain_job(job: int, **changes: Any) -> NewJob:
 
 
 def place_of(row: NewJob) -> Ticket:
-    return Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    return Ticket(row.shape, row.rank, row.id, AttemptNo(0), row.workflow, row.limit, None)
 
 
 def lease(store: Driver, rows: Sequence[NewJob], state: int = RUNNING) -> None:
@@ -70,7 +71,9 @@ def test_a_known_job_does_not_enter(store: Driver) -> None:
 def test_a_plain_job_completes_with_every_column(store: Driver) -> None:
     row = plain_job(1)
     lease(store, [row])
-    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 4, 3, 2, 1, 7, "[[9,1]]")]))
+    store.transact(
+        lambda tx: tx.jobs.note_tries([JobTry(JobId(1), AttemptNo(4), 3, 2, 1, 7, "[[9,1]]")])
+    )
     done = [completion(1, exit_code=0, result=b'{"ok":true}')]
     assert store.transact(lambda tx: tx.flow.complete(NOW, done)) == [1]
     ended = facts(
@@ -114,7 +117,7 @@ def test_each_completion_keeps_its_own_exit_code(store: Driver) -> None:
 
 def test_what_something_hangs_on_is_left_alone(store: Driver) -> None:
     rows = [
-        plain_job(1)._replace(workflow=8),
+        plain_job(1)._replace(workflow=WorkflowId(8)),
         plain_job(2)._replace(limit=8),
         plain_job(3),
         plain_job(4),

@@ -29,6 +29,7 @@ from windlass.domain.rows.records import (
     Waited,
     Worker,
 )
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkflowId
 from windlass.ports.store import WriteTx
 from windlass.wire.sync import Finished
 
@@ -51,7 +52,7 @@ def fill(store: Driver) -> None:
 
 
 def waits_of(row: NewJob, unmet: int) -> Wait:
-    place = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    place = Ticket(row.shape, row.rank, row.id, AttemptNo(0), row.workflow, row.limit, None)
     return Wait(row.id, unmet, 0, None, row.age_from, place)
 
 
@@ -115,7 +116,15 @@ def test_what_waits_ends_and_the_others_are_left_alone(store: Driver) -> None:
         lambda tx: tx.flow.end_waiting([8, 7, 5, 4, 3, 2, 1], CANCELED, NOW, "stop", queued=True)
     )
     assert ended == [
-        Waited(job, state, shape=1, workflow=2, limit=None, flags=3, attempt=0)
+        Waited(
+            JobId(job),
+            state,
+            shape=ShapeId(1),
+            workflow=WorkflowId(2),
+            limit=None,
+            flags=3,
+            attempt=AttemptNo(0),
+        )
         for job, state in ((1, BLOCKED), (2, BLOCKED), (4, QUEUED), (5, QUEUED))
     ]
     shown = store.snapshot()
@@ -171,7 +180,10 @@ def test_tied_jobs_complete_and_tell_what_counts_them(store: Driver) -> None:
     store.transact(lambda tx: tx.jobs.start_dependents({1: [4]}))
     done = [completion(3, exit_code=0), completion(1, result=b"1")]
     ended = store.transact(lambda tx: tx.flow.complete_tied(NOW, done))
-    assert ended == [Completed(1, shape=1, workflow=2), Completed(3, shape=1, workflow=2)]
+    assert ended == [
+        Completed(JobId(1), shape=ShapeId(1), workflow=WorkflowId(2)),
+        Completed(JobId(3), shape=ShapeId(1), workflow=WorkflowId(2)),
+    ]
     shown = store.snapshot()
     assert [row.job for row in shown.leases] == [2]
     first, second, third = shown.jobs

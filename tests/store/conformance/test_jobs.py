@@ -5,6 +5,7 @@ import pytest
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import COMPLETED, attempt, facts, job_end, new_job
 from windlass.domain.rows.records import JobRecord, JobTry
+from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.ports.store import WriteTx
 
 BIGGEST_RANK = 2**41 * 1_000_000
@@ -55,7 +56,10 @@ def test_an_id_is_never_taken_twice(store: Driver) -> None:
 def test_a_try_moves_the_counters_of_its_job_only(store: Driver) -> None:
     rows = [new_job(job) for job in (1, 2, 3)]
     store.transact(lambda tx: tx.jobs.insert(rows))
-    tries = [JobTry(1, 5, 4, 3, 2, 7, "[[9,1000]]"), JobTry(3, 1, 0, 0, 1, 7, None)]
+    tries = [
+        JobTry(JobId(1), AttemptNo(5), 4, 3, 2, 7, "[[9,1000]]"),
+        JobTry(JobId(3), AttemptNo(1), 0, 0, 1, 7, None),
+    ]
     store.transact(lambda tx: tx.jobs.note_tries(tries))
     assert store.transact(lambda tx: tx.jobs.lock([1, 2, 3])) == {
         1: facts(
@@ -68,15 +72,21 @@ def test_a_try_moves_the_counters_of_its_job_only(store: Driver) -> None:
 
 def test_a_try_may_forget_the_excluded_workers(store: Driver) -> None:
     store.transact(lambda tx: tx.jobs.insert([new_job(1)]))
-    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 1, 0, 0, 1, 7, "[[9,1000]]")]))
-    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 2, 1, 0, 1, 7, None)]))
+    store.transact(
+        lambda tx: tx.jobs.note_tries([JobTry(JobId(1), AttemptNo(1), 0, 0, 1, 7, "[[9,1000]]")])
+    )
+    store.transact(
+        lambda tx: tx.jobs.note_tries([JobTry(JobId(1), AttemptNo(2), 1, 0, 1, 7, None)])
+    )
     assert store.transact(lambda tx: tx.jobs.lock([1]))[1].excluded is None
 
 
 def test_an_ended_job_keeps_everything_its_end_says(store: Driver) -> None:
     row, end = new_job(1), job_end(1)
     store.transact(lambda tx: tx.jobs.insert([row, new_job(2)]))
-    store.transact(lambda tx: tx.jobs.note_tries([JobTry(1, 2, 1, 1, 6, 7, "[[9,1000]]")]))
+    store.transact(
+        lambda tx: tx.jobs.note_tries([JobTry(JobId(1), AttemptNo(2), 1, 1, 6, 7, "[[9,1000]]")])
+    )
     store.transact(lambda tx: tx.jobs.end([end]))
     ended = facts(
         row,
@@ -184,7 +194,7 @@ def test_a_superseded_job_names_its_successor(store: Driver) -> None:
 
 def test_changes_of_unknown_jobs_change_nothing(store: Driver) -> None:
     async def change(tx: WriteTx) -> None:
-        await tx.jobs.note_tries([JobTry(9, 1, 1, 1, 1, 7, None)])
+        await tx.jobs.note_tries([JobTry(JobId(9), AttemptNo(1), 1, 1, 1, 7, None)])
         await tx.jobs.set_priority(9, 1, 1, 1, 1)
         await tx.jobs.set_superseded(9, 1)
         await tx.jobs.set_timeouts([(9, 1)])

@@ -15,7 +15,16 @@ from tests.store.conformance.rows import (
     worker,
 )
 from windlass.domain.rows.records import Lease, Ticket
-from windlass.domain.values.ids import PER_EPOCH, shown_attempt
+from windlass.domain.values.ids import (
+    PER_EPOCH,
+    AttemptNo,
+    JobId,
+    LeaseNo,
+    ShapeId,
+    WorkerId,
+    WorkflowId,
+    shown_attempt,
+)
 from windlass.ports.store import Marked, WriteTx
 from windlass.wire.sync import Assignment
 
@@ -42,7 +51,15 @@ def deadlines(store: Driver) -> dict[int, int | None]:
 
 def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
     row = new_job(1, timeout_ms=8_000, idle_ms=6_000)
-    place = Ticket(shape=1, rank=9, job=1, attempt=3, workflow=4, limit=5, excluded=None)
+    place = Ticket(
+        shape=ShapeId(1),
+        rank=9,
+        job=JobId(1),
+        attempt=AttemptNo(3),
+        workflow=WorkflowId(4),
+        limit=5,
+        excluded=None,
+    )
     store.transact(lambda tx: tx.jobs.insert([row]))
     store.transact(lambda tx: tx.places.add_ready([place, ticket(2)]))
     grants = [grant(place, worker=6, incarnation=7, number=4)]
@@ -51,10 +68,10 @@ def test_a_granted_job_leaves_ready_for_a_lease(store: Driver) -> None:
     assert store.snapshot().ready == (ticket(2),)
     assert store.snapshot().leases == (
         Lease(
-            job=1,
-            attempt=4,
-            lease=1,
-            worker=6,
+            job=JobId(1),
+            attempt=AttemptNo(4),
+            lease=LeaseNo(1),
+            worker=WorkerId(6),
             incarnation=7,
             state=RUNNING,
             assigned_at=NOW,

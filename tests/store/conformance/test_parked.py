@@ -2,6 +2,7 @@
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import facts_at, ticket
+from windlass.domain.values.ids import ShapeId
 from windlass.ports.store import Probe, WriteTx
 
 
@@ -43,7 +44,7 @@ def test_taken_jobs_are_removed_and_absent_ones_passed_over(store: Driver) -> No
 def test_a_job_is_looked_for_where_it_stands(store: Driver) -> None:
     place = ticket(1, limit=2, shape=3, rank=10)
     store.transact(lambda tx: tx.places.add_parked([place]))
-    elsewhere = [place._replace(limit=4), place._replace(shape=4), place._replace(rank=4)]
+    elsewhere = [place._replace(limit=4), place._replace(shape=ShapeId(4)), place._replace(rank=4)]
     wanted = [facts_at(other) for other in elsewhere]
     assert store.transact(lambda tx: tx.places.take_parked(wanted)) == []
     store.transact(lambda tx: tx.places.unpark(elsewhere))

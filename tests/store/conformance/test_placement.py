@@ -5,6 +5,7 @@ from functools import partial
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import RUNNING, completion, grant, new_job, ticket
 from windlass.domain.rows.records import QueueRow, RateRow, Reservation
+from windlass.domain.values.ids import JobId, ShapeId, WorkerId
 from windlass.ports.store import WriteTx
 from windlass.ports.store.fleet.placement import Load, Preemptible
 
@@ -76,11 +77,11 @@ def test_rates_are_made_when_they_are_first_locked(store: Driver) -> None:
 
 
 def test_one_worker_is_kept_for_a_job_and_one_job_for_a_worker(store: Driver) -> None:
-    first = Reservation(worker=2, job=5, shape=1, since=70)
+    first = Reservation(worker=WorkerId(2), job=JobId(5), shape=ShapeId(1), since=70)
     assert store.transact(lambda tx: tx.placement.reserve(first)) is True
-    for row in (first._replace(worker=3), first._replace(job=6), first):
+    for row in (first._replace(worker=WorkerId(3)), first._replace(job=JobId(6)), first):
         assert store.transact(partial(reserve, row=row)) is False
-    second = Reservation(1, 6, 2, 71)
+    second = Reservation(WorkerId(1), JobId(6), ShapeId(2), 71)
     assert store.transact(lambda tx: tx.placement.reserve(second)) is True
     assert store.transact(lambda tx: tx.placement.reservations()) == [second, first]
     store.transact(lambda tx: tx.placement.release([2, 9]))

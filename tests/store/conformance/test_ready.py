@@ -5,6 +5,7 @@ import pytest
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import facts_at, ticket
 from windlass.domain.rows.records import Ticket
+from windlass.domain.values.ids import ShapeId
 from windlass.ports.store import Head, Probe, WriteTx
 
 LOWEST = -(2**62)
@@ -107,7 +108,7 @@ def test_taken_jobs_are_removed_and_absent_ones_passed_over(store: Driver) -> No
 def test_a_job_is_looked_for_where_it_stands(store: Driver) -> None:
     place = ticket(1, shape=3, rank=10)
     store.transact(lambda tx: tx.places.add_ready([place]))
-    elsewhere = [facts_at(place._replace(shape=4)), facts_at(place._replace(rank=11))]
+    elsewhere = [facts_at(place._replace(shape=ShapeId(4))), facts_at(place._replace(rank=11))]
     assert store.transact(lambda tx: tx.places.take_ready(elsewhere)) == []
     assert store.snapshot().ready == (place,)
 
@@ -122,7 +123,7 @@ def test_ready_jobs_are_counted_by_limit_and_shape(store: Driver) -> None:
         pairs = [(limit, shape) for limit in (1, 2, 9) for shape in (1, 2, 9)]
         return {pair: await tx.places.count_ready(*pair) for pair in pairs}
 
-    left = [(p.limit, p.shape) for p in places if p.job not in (2, 4)]
+    left: list[tuple[int | None, int]] = [(p.limit, p.shape) for p in places if p.job not in (2, 4)]
     assert store.transact(count) == {
         (limit, shape): left.count((limit, shape)) for limit in (1, 2, 9) for shape in (1, 2, 9)
     }

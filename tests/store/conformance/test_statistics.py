@@ -4,6 +4,7 @@ from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_end, new_job, worker
 from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
+from windlass.domain.values.ids import JobId
 from windlass.ports.store import WriteTx
 from windlass.ports.store.records.series import CompletedOn, Completions
 from windlass.ports.store.records.statistics import Looked, Taken
@@ -70,18 +71,18 @@ def test_completions_are_counted_by_worker_shape_and_minute(store: Driver) -> No
     store.transact(lambda tx: tx.log.append(later))
     told = store.transact(lambda tx: tx.series.completed_on(3, 0))
     shape = {job.facts.id: job.facts.shape for job in store.snapshot().jobs}
-    assert shape[1] != shape[3]
+    assert shape[JobId(1)] != shape[JobId(3)]
     assert told == Completions(
         59_000,
         [
-            CompletedOn(7, shape[3], 61_000, 1),
-            CompletedOn(11, shape[1], 59_000, 1),
-            CompletedOn(11, shape[3], 59_999, 1),
-            CompletedOn(11, shape[3], 60_000, 1),
+            CompletedOn(7, shape[JobId(3)], 61_000, 1),
+            CompletedOn(11, shape[JobId(1)], 59_000, 1),
+            CompletedOn(11, shape[JobId(3)], 59_999, 1),
+            CompletedOn(11, shape[JobId(3)], 60_000, 1),
         ],
     )
     newer = store.transact(lambda tx: tx.series.completed_on(3, 60_500))
-    assert newer == Completions(59_000, [CompletedOn(7, shape[3], 61_000, 1)])
+    assert newer == Completions(59_000, [CompletedOn(7, shape[JobId(3)], 61_000, 1)])
     assert store.transact(lambda tx: tx.series.completed_on(99, 0)) == Completions(0, [])
 
 

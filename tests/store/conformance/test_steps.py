@@ -4,6 +4,7 @@ from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import due, signal_row, step_row
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.steps import SignalRow, StepKind, StepRow, StepState
+from windlass.domain.values.ids import AttemptNo
 from windlass.ports.store import WriteTx
 
 
@@ -97,8 +98,8 @@ def test_questions_are_those_of_jobs_that_wait_for_the_answer(store: Driver) -> 
             await tx.steps.put(question(job))
         await tx.steps.put(waiting(6))
         held = [due(job, 9, suspended) for job in (1, 3, 4, 6)]
-        rows = [row._replace(ticket=row.ticket._replace(attempt=1)) for row in held]
-        rows[2] = rows[2]._replace(ticket=rows[2].ticket._replace(attempt=2))
+        rows = [row._replace(ticket=row.ticket._replace(attempt=AttemptNo(1))) for row in held]
+        rows[2] = rows[2]._replace(ticket=rows[2].ticket._replace(attempt=AttemptNo(2)))
         await tx.places.add_due([*rows, due(5, 9)])
 
     store.transact(work)

@@ -30,6 +30,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobRecord, KeyRow
 from windlass.domain.rows.views import JobFilter, JobPage, WorkerView
+from windlass.domain.values.ids import JobId
 from windlass.ports.store import WriteTx
 
 BLOCKED = State.BLOCKED.code
@@ -100,8 +101,8 @@ def test_a_job_is_shown_in_the_state_its_place_means(store: Driver) -> None:
     assert ids(page.jobs) == sorted(EVERY_STATE, reverse=True)
     assert page.next == 0
     shown = {view.facts.id: view for view in page.jobs}
-    assert [shown[job].not_before for job in (1, 2, 3, 4)] == [None, 77, 88, 99]
-    assert [shown[job].worker for job in (1, 6, 8)] == [None, "busy", "idle"]
+    assert [shown[JobId(job)].not_before for job in (1, 2, 3, 4)] == [None, 77, 88, 99]
+    assert [shown[JobId(job)].worker for job in (1, 6, 8)] == [None, "busy", "idle"]
 
 
 def test_each_job_is_shown_alone_as_in_a_list(store: Driver) -> None:

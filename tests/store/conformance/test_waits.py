@@ -3,6 +3,7 @@
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import ticket, wait
 from windlass.domain.rows.records import Wait
+from windlass.domain.values.ids import JobId
 from windlass.ports.store import WriteTx
 
 
@@ -13,7 +14,7 @@ def freed(rows: list[Wait]) -> list[Wait]:
 
 def test_a_blocked_job_is_told_with_every_column(store: Driver) -> None:
     place = ticket(1, shape=2, rank=-3, attempt=4, workflow=5, limit=6, excluded="[[7,8]]")
-    row = Wait(1, unmet=2, manual=1, not_before=9_000, age_from=10_000, ticket=place)
+    row = Wait(JobId(1), unmet=2, manual=1, not_before=9_000, age_from=10_000, ticket=place)
     store.transact(lambda tx: tx.places.add_waits([row]))
     assert store.transact(lambda tx: tx.places.waiting([1])) == {1: row}
     assert store.snapshot().waits == (row,)

@@ -3,10 +3,11 @@
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import worker
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.ports.store import WriteTx
 
 FULL = Worker(
-    id=0,
+    id=WorkerId(0),
     name="nœud-1",
     incarnation=2,
     seq=3,
@@ -26,7 +27,7 @@ def enrol(store: Driver, *rows: Worker) -> list[Worker]:
     """Inserts these workers in order and returns the row of each."""
 
     async def work(tx: WriteTx) -> list[Worker]:
-        return [row._replace(id=await tx.workers.insert(row)) for row in rows]
+        return [row._replace(id=WorkerId(await tx.workers.insert(row))) for row in rows]
 
     return store.transact(work)
 
@@ -66,7 +67,10 @@ def test_locked_workers_are_told_ascending_and_unknown_ones_left_out(store: Driv
 
 def test_an_update_writes_every_column(store: Driver) -> None:
     rows = enrol(store, worker("a"), worker("b"), worker("c"))
-    changed = [FULL._replace(id=3), FULL._replace(id=1, name="a", troubles=None, reason=None)]
+    changed = [
+        FULL._replace(id=WorkerId(3)),
+        FULL._replace(id=WorkerId(1), name="a", troubles=None, reason=None),
+    ]
     store.transact(lambda tx: tx.workers.update(changed))
     assert store.snapshot().workers == (changed[1], rows[1], changed[0])
     assert store.transact(lambda tx: tx.workers.lock_name("nœud-1")) == changed[0]

@@ -4,9 +4,10 @@ from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import COMPLETED, FAILED, QUEUED, RUNNING, workflow
 from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.values.ids import WorkflowId
 
 FULL = WorkflowRow(
-    id=1,
+    id=WorkflowId(1),
     namespace="team",
     name="“nightly”",
     state=2,

@@ -14,6 +14,7 @@ from tests.store.conformance.rows import new_job, ticket, wait, worker, workflow
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.rows.records import JobTry
+from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.ports.store import ReadTx, WriteTx
 
 ROWS = 40
@@ -32,7 +33,7 @@ async def fill(tx: WriteTx) -> None:
 
 async def try_jobs(tx: WriteTx, ids: Sequence[int]) -> None:
     await tx.jobs.lock(ids)
-    await tx.jobs.note_tries([JobTry(job, 1, 0, 0, 0, 7, None) for job in ids])
+    await tx.jobs.note_tries([JobTry(JobId(job), AttemptNo(1), 0, 0, 0, 7, None) for job in ids])
 
 
 async def meet(tx: WriteTx, ids: Sequence[int]) -> None:

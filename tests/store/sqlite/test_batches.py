@@ -7,6 +7,7 @@ import pytest
 from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.rows.records import Lease, NewJob, Ticket
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
 from windlass.ports.store import WriteTx
 from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
 
@@ -44,7 +45,10 @@ def granted(path: Path, workers: list[int], state: int, limit: int | None) -> li
     store = open_store(path)
 
     async def work(tx: WriteTx) -> list[Lease]:
-        tickets = [Ticket(1, 100 - job, job, 0, None, limit, None) for job in range(1, 6)]
+        tickets = [
+            Ticket(ShapeId(1), 100 - job, JobId(job), AttemptNo(0), None, limit, None)
+            for job in range(1, 6)
+        ]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         pairs = zip(tickets, workers, strict=True)
@@ -52,7 +56,9 @@ def granted(path: Path, workers: list[int], state: int, limit: int | None) -> li
         told = await tx.leases.grant(grants, state, tx.now, 1_000)
         assert [(row.job, row.lease) for row in told] == [(job, job) for job in range(1, 6)]
         assert await tx.places.heads() == []
-        return [row._replace(worker=9) for row in (await tx.leases.lock(range(1, 6))).values()]
+        return [
+            row._replace(worker=WorkerId(9)) for row in (await tx.leases.lock(range(1, 6))).values()
+        ]
 
     leases = transact(store, work)
     close(store)
@@ -62,14 +68,16 @@ def granted(path: Path, workers: list[int], state: int, limit: int | None) -> li
 def new_job(ticket: Ticket) -> NewJob:
     timeout_ms, idle_ms = TIMEOUTS[ticket.job - 1]
     times = (START_MS, START_MS, ticket.limit, timeout_ms, idle_ms)
-    return NewJob(ticket.job, 1, None, 0, ticket.rank, 0, 0, *times, None, b"{}")
+    return NewJob(ticket.job, ShapeId(1), None, 0, ticket.rank, 0, 0, *times, None, b"{}")
 
 
 def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
     store = open_store(tmp_path / "windlass.db")
 
     async def work(tx: WriteTx) -> list[int]:
-        tickets = [Ticket(1, 7, job, 0, None, None, None) for job in range(1, 6)]
+        tickets = [
+            Ticket(ShapeId(1), 7, JobId(job), AttemptNo(0), None, None, None) for job in range(1, 6)
+        ]
         await tx.jobs.insert([new_job(ticket) for ticket in tickets])
         await tx.places.add_ready(tickets)
         grants = [grant(ticket) for ticket in (tickets[3], tickets[0])]

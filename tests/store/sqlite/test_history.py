@@ -10,6 +10,7 @@ from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, transact
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import Attempt, JobEnd, NewJob, Ticket
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
 from windlass.ports.store import WriteTx
 from windlass.store.sqlite.history import is_whole
 from windlass.store.sqlite.statements import QUERIES
@@ -36,16 +37,18 @@ def noise(at: int, count: int = 2_000) -> list[Event]:
 
 
 async def submit(tx: WriteTx) -> None:
-    ticket = Ticket(1, 1, JOB, 0, None, None, None)
+    ticket = Ticket(ShapeId(1), 1, JobId(JOB), AttemptNo(0), None, None, None)
     times = (START_MS, START_MS, None, None, None)
-    await tx.jobs.insert([NewJob(JOB, 1, None, 0, 1, 0, 0, *times, None, b"{}")])
+    await tx.jobs.insert([NewJob(JobId(JOB), ShapeId(1), None, 0, 1, 0, 0, *times, None, b"{}")])
     await tx.places.add_ready([ticket])
     await tx.log.append([*noise(0), move(0, 0, QUEUED), *noise(0), *noise(5)])
 
 
 async def lose_one_attempt(tx: WriteTx) -> None:
     times = (START_MS + 10, START_MS + 12, START_MS + 20)
-    await tx.jobs.record_attempts([Attempt(JOB, 1, 5, 1, RETRYING, 2, None, None, *times)])
+    await tx.jobs.record_attempts(
+        [Attempt(JobId(JOB), AttemptNo(1), WorkerId(5), 1, RETRYING, 2, None, None, *times)]
+    )
     await tx.log.append([*noise(10), move(10, QUEUED, ASSIGNED), *noise(11)])
     await tx.log.append([move(12, ASSIGNED, RUNNING), *noise(12), move(20, RUNNING, RETRYING)])
     await tx.log.append([*noise(25), move(25, RETRYING, QUEUED), *noise(25)])
@@ -53,7 +56,10 @@ async def lose_one_attempt(tx: WriteTx) -> None:
 
 async def start(tx: WriteTx) -> None:
     await tx.leases.grant(
-        [grant(Ticket(1, 1, JOB, 1, None, None, None), 5, 1, 2)], 4, START_MS + 30, 0
+        [grant(Ticket(ShapeId(1), 1, JobId(JOB), AttemptNo(1), None, None, None), 5, 1, 2)],
+        4,
+        START_MS + 30,
+        0,
     )
     both = [move(30, QUEUED, ASSIGNED), move(30, ASSIGNED, RUNNING)]
     await tx.log.append([*noise(30), *both, *noise(30), *noise(31)])
@@ -61,7 +67,9 @@ async def start(tx: WriteTx) -> None:
 
 async def complete(tx: WriteTx) -> None:
     times = (START_MS + 30, START_MS + 30, START_MS + 40)
-    end = JobEnd(JOB, COMPLETED, 0, 2, 0, 1, 5, 1, *times, 0, 0, None, None, None)
+    end = JobEnd(
+        JobId(JOB), COMPLETED, 0, AttemptNo(2), 0, 1, WorkerId(5), 1, *times, 0, 0, None, None, None
+    )
     await tx.leases.drop([JOB])
     await tx.jobs.end([end])
     await tx.log.append([*noise(40), move(40, RUNNING, COMPLETED), *noise(41)])

@@ -12,6 +12,7 @@ from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.verify.baseline import load
@@ -37,7 +38,7 @@ async def past_workers(engine: Engine, as_of: str) -> list[WorkerInfo]:
         if len(events) > MAX_FLEET:
             expected = f"a time before which the log has at most {MAX_FLEET} events of workers"
             raise InvalidInput("as_of", expected, format_moment(point.at))
-        known = {worker.id: worker for worker in await tx.workers.all()}
+        known: dict[int, Worker] = {worker.id: worker for worker in await tx.workers.all()}
         own = [event for event in events if event.kind == EventKind.WORKER]
         past = await _replay(tx, own, sorted({*known, *(event.worker for event in own)}))
         present = sorted(number for number, worker in past.items() if not worker.removed)
@@ -63,7 +64,7 @@ async def _replay(tx: ReadTx, events: list[Event], workers: list[int]) -> Mappin
 async def _held(tx: ReadTx, point: PastPoint) -> dict[int, int]:
     """Returns how many jobs each worker held: those of now, and back from there."""
     views = await tx.views.workers_with_counts()
-    held = {view.worker.id: view.leases for view in views}
+    held: dict[int, int] = {view.worker.id: view.leases for view in views}
     newest = await tx.log.newest()
     changes = await tx.series.held_since(point.seq, newest, MAX_EVENTS)
     if changes is None:
@@ -87,7 +88,7 @@ def _row(
     seen = last.at if last is not None else (known.enrolled_at if known is not None else 0)
     first = known.enrolled_at if known is not None else (enrolled[0] if enrolled else seen)
     return Worker(
-        id=number,
+        id=WorkerId(number),
         name=names.get(number, str(number)),
         incarnation=past.incarnation,
         seq=0,

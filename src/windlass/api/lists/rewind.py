@@ -8,6 +8,7 @@ from windlass.domain.job.job import QUARANTINED
 from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
 from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobRecord, Lease
+from windlass.domain.values.ids import AttemptNo, JobId, LeaseNo, WorkerId
 
 ASSIGNED: Final = State.ASSIGNED.code
 RUNNING: Final = State.RUNNING.code
@@ -22,10 +23,10 @@ class Course:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.state = 0
-        self.attempt = 0
+        self.attempt = AttemptNo(0)
         self.failed = self.lost = self.returned = self.handed_back = 0
         self.adjustment: int | None = None
-        self.superseded_by: int | None = None
+        self.superseded_by: JobId | None = None
         self.lease: Lease | None = None
         self.closed: set[int] = set()  # attempts that have ended
         self.is_whole = bool(events) and events[0].source == 0
@@ -50,10 +51,10 @@ class Course:
         self.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
         self.handed_back += is_hand_back(event, data)
         if event.to == ASSIGNED:
-            self.attempt = event.attempt
+            self.attempt = AttemptNo(event.attempt)
             self.lease = Lease(
-                event.job, event.attempt, 0, event.worker, event.incarnation, event.to, event.at,
-                None, None, None, None, None, None, None,
+                JobId(event.job), self.attempt, LeaseNo(0), WorkerId(event.worker),
+                event.incarnation, event.to, event.at, None, None, None, None, None, None, None,
             )  # fmt: skip
         elif self.lease is not None and event.to in _ACTIVE:
             started = event.at if event.to == RUNNING else self.lease.started_at

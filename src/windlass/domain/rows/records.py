@@ -11,7 +11,15 @@ from typing import Final, NamedTuple, TypeAlias
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
-from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.ids import (
+    AttemptNo,
+    JobId,
+    LeaseNo,
+    ShapeId,
+    WorkerId,
+    WorkflowId,
+    shown_attempt,
+)
 
 # The values of `Wait.manual`.
 BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
@@ -22,11 +30,11 @@ DECIDES: Final = 3  # with its last condition met, `run_if` decides whether the 
 class Ticket(NamedTuple):
     """What a job needs to move from one place to the next without its `jobs` row."""
 
-    shape: int
+    shape: ShapeId
     rank: int
-    job: int
-    attempt: int  # the number of its newest attempt, 0 before the first
-    workflow: int | None
+    job: JobId
+    attempt: AttemptNo  # the number of its newest attempt, 0 before the first
+    workflow: WorkflowId | None
     limit: int | None
     # JSON [[worker, until_ms], …]: workers that handed it back, and the mark of a suspect
     # (`domain/matching/suspects.py`).
@@ -43,7 +51,7 @@ class Ticket(NamedTuple):
 class Wait(NamedTuple):
     """A blocked job and the number of its `unmet` conditions."""
 
-    job: int
+    job: JobId
     unmet: int
     manual: int
     not_before: int | None
@@ -70,7 +78,7 @@ class Due(NamedTuple):
     """A job that may not start before `at`; `state` is queued, retrying or suspended."""
 
     at: int
-    job: int
+    job: JobId
     state: int
     ticket: Ticket
 
@@ -78,9 +86,9 @@ class Due(NamedTuple):
 class NewJob(NamedTuple):
     """The columns of `jobs` that a submit writes."""
 
-    id: int
-    shape: int
-    workflow: int | None
+    id: JobId
+    shape: ShapeId
+    workflow: WorkflowId | None
     flags: int
     rank: int
     base: int
@@ -90,16 +98,16 @@ class NewJob(NamedTuple):
     limit: int | None
     timeout_ms: int | None
     idle_ms: int | None
-    supersedes: int | None
+    supersedes: JobId | None
     spec: bytes
 
 
 class JobFacts(NamedTuple):
     """The columns of `jobs` that decisions need, read under the row's lock."""
 
-    id: int
-    shape: int
-    workflow: int | None
+    id: JobId
+    shape: ShapeId
+    workflow: WorkflowId | None
     state: int | None  # None while the job is open
     flags: int
     rank: int
@@ -110,14 +118,14 @@ class JobFacts(NamedTuple):
     limit: int | None
     timeout_ms: int | None
     idle_ms: int | None
-    supersedes: int | None
-    superseded_by: int | None
-    attempt: int
+    supersedes: JobId | None
+    superseded_by: JobId | None
+    attempt: AttemptNo
     failed: int
     lost: int
     returned: int
     handed_back: int  # attempts that no worker started
-    worker: int | None  # the worker of the last attempt, if the job ended with one
+    worker: WorkerId | None  # the worker of the last attempt, if the job ended with one
     incarnation: int | None
     excluded: str | None
 
@@ -137,8 +145,8 @@ class JobFacts(NamedTuple):
 class JobTry(NamedTuple):
     """An attempt ended and the job stays open: its counters change."""
 
-    job: int
-    attempt: int
+    job: JobId
+    attempt: AttemptNo
     failed: int
     lost: int
     returned: int
@@ -149,13 +157,13 @@ class JobTry(NamedTuple):
 class JobEnd(NamedTuple):
     """A job reached a terminal state, with an attempt of `worker` or without one."""
 
-    job: int
+    job: JobId
     state: int
     flags: int
-    attempt: int
+    attempt: AttemptNo
     failed: int
     lost: int
-    worker: int | None
+    worker: WorkerId | None
     incarnation: int | None
     assigned_at: int | None
     started_at: int | None
@@ -170,9 +178,9 @@ class JobEnd(NamedTuple):
 class Attempt(NamedTuple):
     """An ended attempt after which the job continued; `queued` if it was handed back unstarted."""
 
-    job: int
-    number: int
-    worker: int
+    job: JobId
+    number: AttemptNo
+    worker: WorkerId
     incarnation: int
     state: int
     failure: int
@@ -204,10 +212,10 @@ class ShownNumbers:
 class Lease(NamedTuple):
     """The current attempt: `lease` is its number in one rising sequence."""
 
-    job: int
-    attempt: int
-    lease: int
-    worker: int
+    job: JobId
+    attempt: AttemptNo
+    lease: LeaseNo
+    worker: WorkerId
     incarnation: int
     state: int
     assigned_at: int
@@ -272,7 +280,7 @@ class JobRecord(NamedTuple):
 class Worker(NamedTuple):
     """One enrolled worker; `status` is a code of `WorkerStatus`."""
 
-    id: int
+    id: WorkerId
     name: str
     incarnation: int
     seq: int
@@ -288,7 +296,7 @@ class Worker(NamedTuple):
 
 
 class ShapeRow(NamedTuple):
-    id: int
+    id: ShapeId
     digest: str
     body: bytes  # the shape as JSON
 
@@ -327,9 +335,9 @@ class RateRow(NamedTuple):
 class Reservation(NamedTuple):
     """A worker that is kept for a job that does not fit into what is free there."""
 
-    worker: int
-    job: int
-    shape: int
+    worker: WorkerId
+    job: JobId
+    shape: ShapeId
     since: int
 
 
@@ -372,19 +380,19 @@ class Cascade(NamedTuple):
     """An intent that is kept until it is done: about a job, a workflow, or neither (INHERIT)."""
 
     id: int
-    job: int | None
-    workflow: int | None
+    job: JobId | None
+    workflow: WorkflowId | None
     kind: int
     cursor: int  # chunks of dependents below this number, or jobs up to this id, are done
     reason: str | None
 
     @classmethod
-    def of_job(cls, job: int, kind: CascadeKind, reason: str | None = None) -> "Cascade":
+    def of_job(cls, job: JobId, kind: CascadeKind, reason: str | None = None) -> "Cascade":
         """Makes an intent about the dependents of a job, or about the job itself."""
         return cls(0, job, None, kind, 0, reason)
 
     @classmethod
-    def of_workflow(cls, workflow: int, kind: CascadeKind, reason: str) -> "Cascade":
+    def of_workflow(cls, workflow: WorkflowId, kind: CascadeKind, reason: str) -> "Cascade":
         """Makes an intent about all jobs of a workflow."""
         return cls(0, None, workflow, kind, 0, reason)
 
@@ -404,7 +412,7 @@ class Cascade(NamedTuple):
 
 
 class WorkflowRow(NamedTuple):
-    id: int
+    id: WorkflowId
     namespace: str
     name: str
     state: int
@@ -428,21 +436,21 @@ class WorkflowAbout(NamedTuple):
 class Waited(NamedTuple):
     """A job that ended while it waited, and its state until then."""
 
-    job: int
+    job: JobId
     state: int
-    shape: int
-    workflow: int | None
+    shape: ShapeId
+    workflow: WorkflowId | None
     limit: int | None
     flags: int
-    attempt: int
+    attempt: AttemptNo
 
 
 class Completed(NamedTuple):
     """A completed job, and the counters it changes."""
 
-    job: int
-    shape: int
-    workflow: int | None
+    job: JobId
+    shape: ShapeId
+    workflow: WorkflowId | None
 
 
 class Freed(NamedTuple):
@@ -455,7 +463,7 @@ class Freed(NamedTuple):
 class Dependents(NamedTuple):
     """One chunk of the jobs that wait for `job`; an edge is dependent × 2 + any."""
 
-    job: int
+    job: JobId
     chunk: int
     edges: tuple[int, ...]
 

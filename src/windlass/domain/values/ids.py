@@ -1,13 +1,30 @@
-"""How attempts are numbered: 1, 2, 3 for people, and more in the stores after a restore."""
+"""The ids of jobs, workers, workflows and shapes, and the numbers of attempts and leases.
 
-from typing import Final
+All are plain integers when the program runs. For the type checker each is a type of its own, so
+that no call gives a worker where a job is expected. What comes from outside becomes one where it
+is parsed or looked up: `JobId(number)`.
+"""
 
+from typing import Final, NewType
+
+JobId = NewType("JobId", int)
+WorkerId = NewType("WorkerId", int)
+WorkflowId = NewType("WorkflowId", int)
+ShapeId = NewType("ShapeId", int)
+
+AttemptNo = NewType("AttemptNo", int)
+"""Counts the attempts of one job: 1, 2, 3 for people, and more in the stores after a restore."""
+
+LeaseNo = NewType("LeaseNo", int)
+"""Counts all attempts of an installation in one rising sequence."""
+
+NO_WORKER: Final = WorkerId(0)
 PER_EPOCH: Final = 1_000_000
 
 
-def next_attempt(last: int, least: int) -> int:
+def next_attempt(last: int, least: int) -> AttemptNo:
     """Returns the number after `last`; `least` is the first of this epoch, 0 before a restore."""
-    return max(last + 1, least + last % PER_EPOCH)
+    return AttemptNo(max(last + 1, least + last % PER_EPOCH))
 
 
 def shown_attempt(number: int, handed_back: int = 0) -> int:

@@ -29,6 +29,7 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.tasks.built_in import MEDIA_TASKS
+from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
@@ -271,7 +272,7 @@ async def _ends_of_waits(
         return {}
     ends: dict[int, int] = {}
     for step in await work.tx.steps.lock_pending(sorted(attempts)):
-        if step.attempt == attempts[step.job]:
+        if step.attempt == attempts[JobId(step.job)]:
             ends[step.job] = min(step.due_at, ends.get(step.job, step.due_at))
     return ends
 

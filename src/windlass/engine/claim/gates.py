@@ -196,7 +196,7 @@ class Gates:
 
     async def _give_indices(self, given: Sequence[tuple[Ticket, Demand]]) -> dict[int, Indices]:
         """Gives each job the first free indices of what it needs, and keeps them in its lease."""
-        profile, chosen = self._profile, {}
+        profile, chosen = self._profile, dict[int, Indices]()
         for ticket, demand in given:
             shape = self._opened.get(ticket.shape)
             if shape is None:

@@ -15,6 +15,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import in_good_standing
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Reservation, Worker
+from windlass.domain.values.ids import JobId, ShapeId
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Head
 
@@ -68,7 +69,7 @@ async def _make(work: Work, kept: Sequence[Reservation], heads: Iterable[Head]) 
         worker = _choose(work, head.shape, [w for w in workers if w.id not in taken], rooms)
         if worker is None:
             continue
-        row = Reservation(worker.id, head.job, head.shape, work.now)
+        row = Reservation(worker.id, JobId(head.job), ShapeId(head.shape), work.now)
         if await work.tx.placement.reserve(row):
             taken.add(worker.id)
             made += 1

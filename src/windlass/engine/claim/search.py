@@ -207,7 +207,7 @@ class Search:
         chosen, parked = await self._within_limits(given)
         self._take_back(given, chosen)
         self.given += chosen
-        gone = {ticket.job for ticket, _ in chosen}
+        gone: set[int] = {ticket.job for ticket, _ in chosen}
         gone.update(parked)
         for _, demand in chosen:
             room[demand.worker] -= 1
@@ -322,10 +322,10 @@ class Search:
             self._work.effects.arrive(self._pool)
         left: dict[int, Place] = {}
         for ticket in (*self._pool, *self._passed):
-            shape, place = ticket.shape, (ticket.rank, ticket.job)
-            known = left.get(shape)
+            place = ticket.rank, ticket.job
+            known = left.get(ticket.shape)
             if known is None or place < known:
-                left[shape] = place
+                left[ticket.shape] = place
         raises = self._work.effects.raises
         for shape, cursor in self._cursors.items():
             raises.append(Raise(shape, left.get(shape, cursor), self._generations[shape]))

@@ -11,6 +11,7 @@ from itertools import groupby
 from windlass.domain.matching.claim_planning import Demand, assign, excludes
 from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.rows.records import Reservation, Ticket
+from windlass.domain.values.ids import WorkerId
 from windlass.engine.claim.gates import Gates
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -86,7 +87,7 @@ class SuspectSearch:
         holders = [worker for worker, row in reserved.items() if row.job == ticket.job]
         if not holders and work.config.reservation_after_ms:
             for worker in workers:
-                row = Reservation(worker, ticket.job, ticket.shape, work.now)
+                row = Reservation(WorkerId(worker), ticket.job, ticket.shape, work.now)
                 if worker not in reserved and await work.tx.placement.reserve(row):
                     work.effects.catalog = True
                     holders = [worker]

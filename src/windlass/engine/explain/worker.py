@@ -18,6 +18,7 @@ from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.explain.fleet import Rooms, suspects_on
 from windlass.engine.explain.limits import limits_of_shape
@@ -44,7 +45,7 @@ async def explain_worker(
 ) -> WorkerExplanation:
     """Explains why this worker is idle, or what it is doing."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
-    view = views.get(worker)
+    view = views.get(WorkerId(worker))
     if view is None:
         raise NotFound("worker", worker)
     heads = await tx.places.heads()

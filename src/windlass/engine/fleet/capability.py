@@ -21,6 +21,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import PoolState, Template, template_of
 from windlass.domain.rows.records import JobFacts, Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work
@@ -55,7 +56,7 @@ async def read_fleet(tx: ReadTx) -> Fleet:
     reported = {(worker.static, worker.dynamic): None for worker in workers}
     for row in await tx.workers.past(tx.now - REMEMBERED_MS):
         if row.worker in known:
-            now = known[row.worker]
+            now = known[WorkerId(row.worker)]
             reported[now.static, as_reported(row.dynamic, now.dynamic)] = None
     decode = msgspec.json.decode
     merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in reported)

@@ -9,6 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
+from windlass.domain.values.ids import ShapeId, WorkflowId
 from windlass.domain.values.quantities import counted, format_duration
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.fleet.workers import end_leases
@@ -63,7 +64,7 @@ async def judge_silence(work: Work, last_heard: dict[int, int], may_end: bool) -
     # Lock all at once and in order; workers that synced meanwhile are left alone.
     seen = {worker.id: worker.last_seen for worker in (*late, *lost, *left)}
     locked = await work.tx.workers.lock(sorted(seen)) if seen else {}
-    silent = {w.id: w for w in locked.values() if w.last_seen == seen[w.id]}
+    silent: dict[int, Worker] = {w.id: w for w in locked.values() if w.last_seen == seen[w.id]}
     unhealthy = await _mark_unhealthy(work, silent, late)
     gone = await _lose(work, [silent[w.id] for w in lost if w.id in silent])
     gone += [silent[w.id] for w in left if w.id in silent]
@@ -165,7 +166,7 @@ async def end_overdue(work: Work) -> int:
     return len(stopping) + len(assigned)
 
 
-def _time_out(work: Work, shape: int, workflow: int | None, lease: Lease) -> None:
+def _time_out(work: Work, shape: ShapeId, workflow: WorkflowId | None, lease: Lease) -> None:
     activity = lease.last_activity_at
     work.move(
         lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",

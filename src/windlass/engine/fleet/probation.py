@@ -100,9 +100,13 @@ async def judge_conduct(work: Work) -> ConductReport:
         return ConductReport()
     workers = await work.tx.workers.lock([worker.id for worker in troubled])
     fleet = {worker.id: worker for worker in await work.tx.workers.all()} | workers
-    noted = {worker.id: read_conduct(worker.troubles) for worker in workers.values()}
+    noted: dict[int, Conduct] = {
+        worker.id: read_conduct(worker.troubles) for worker in workers.values()
+    }
     peers = await _Peers.read(work, fleet)
-    changed = {worker.id: worker for worker in _returning(work, workers, noted, peers)}
+    changed: dict[int, Worker] = {
+        worker.id: worker for worker in _returning(work, workers, noted, peers)
+    }
     peers.fleet.update(changed)
     back = len(changed)
     if least:

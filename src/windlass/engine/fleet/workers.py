@@ -24,6 +24,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.tasks.worker_lists import BUILT_IN, check_tasks, names_in
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.credentials import set_credentials
@@ -69,11 +70,11 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
         status = WorkerStatus.ONLINE if enrolment.approved else WorkerStatus.PENDING_APPROVAL
         first = first_incarnation(work)
         row = Worker(
-            0, enrolment.name, first, 0, int(status), work.now, 0, enrolment.slots,
+            WorkerId(0), enrolment.name, first, 0, int(status), work.now, 0, enrolment.slots,
             "{}", dynamic, None, None if enrolment.approved else asked_from(enrolment.source),
             work.now,
         )  # fmt: skip
-        worker = row._replace(id=await work.tx.workers.insert(row))
+        worker = row._replace(id=WorkerId(await work.tx.workers.insert(row)))
         if not worker.id:  # Another enrolment of this name was faster, and is now visible.
             return await _begin_incarnation(work, enrolment)
     else:
@@ -180,7 +181,7 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
 
 
 async def end_leases(
-    work: Work, leases: Sequence[Lease], reasons: Mapping[int, str], restarted: bool = False
+    work: Work, leases: Sequence[Lease], reasons: Mapping[WorkerId, str], restarted: bool = False
 ) -> int:
     """Ends attempts whose worker is gone, with the reason given for each worker.
 
@@ -213,7 +214,7 @@ async def end_leases(
 
 async def _company(
     work: Work, leases: Sequence[Lease], restarted: bool
-) -> dict[tuple[int, int], Company]:
+) -> dict[tuple[WorkerId, int], Company]:
     """Returns what each lost incarnation held that may have killed it."""
     workers = sorted({lease.worker for lease in leases})
     found = {(lease.worker, lease.incarnation): NOBODY for lease in leases}

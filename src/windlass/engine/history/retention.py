@@ -334,7 +334,7 @@ async def lose_logs(work: Work, after: int | None) -> Walk:
 
 async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
     """Returns when each attempt of these jobs ended."""
-    ends = {
+    ends: dict[tuple[int, int], int] = {
         (record.facts.id, record.facts.attempt): record.finished_at
         for record in await work.tx.retention.records(jobs)
         if record.finished_at is not None

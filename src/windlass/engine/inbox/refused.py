@@ -10,6 +10,7 @@ from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import InboxRow, JobEnd
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.transaction.unit_of_work import Work
 
 REFUSED: Final = "refused"  # the task of a job that cannot be shown as it was described
@@ -35,16 +36,19 @@ async def write_refused(
     place = rank(work.now, base, work.catalog.interval_ms)
     rows, ends = [], []
     for number, job in zip(row.jobs, shown, strict=True):
-        shape = shapes[job.template.digest]
+        job_id, shape = JobId(number), ShapeId(shapes[job.template.digest])
         body = encode_spec(job.spec)
         rows.append(
-            (number, shape, None, 0, place, 0, 0, work.now, work.now, None, None, None, None, body)
+            (job_id, shape, None, 0, place, 0, 0, work.now, work.now, None, None, None, None, body)
         )
         ends.append(
-            JobEnd(number, REJECTED, 0, 0, 0, 0, None, None, None, None, work.now, 0, None, None,
-                   reason[:MAX_REASON], None)
+            JobEnd(job_id, REJECTED, 0, AttemptNo(0), 0, 0, None, None, None, None, work.now, 0,
+                   None, None, reason[:MAX_REASON], None)
         )  # fmt: skip
-        work.move(number, shape, None, 0, 0, REJECTED, reason[:MAX_REASON], actor=row.submitted_by)
+        work.move(
+            job_id, shape, None, AttemptNo(0), 0, REJECTED, reason[:MAX_REASON],
+            actor=row.submitted_by,
+        )  # fmt: skip
     await work.tx.jobs.insert(rows)
     await work.tx.jobs.end(ends)
     work.effects.ended += [end.job for end in ends]

@@ -68,7 +68,7 @@ async def _cancel(
     facts = await work.tx.jobs.lock(sorted(set(jobs)))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     open_jobs = [fact for fact in facts.values() if fact.is_open]
-    answers = {
+    answers: dict[int, Canceled] = {
         fact.id: Canceled(fact.id, str(STATE_BY_CODE[fact.state]), False)
         for fact in facts.values()
         if fact.state is not None

@@ -24,6 +24,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.enqueue import make_ready, plan_for
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -88,7 +89,7 @@ async def satisfy_dependents(work: Work, edges: Mapping[int, Sequence[int]]) -> 
         if len(waiting) < CHUNK:
             satisfied.append(waiting)
         else:
-            work.cascades.append(Cascade.of_job(job, CascadeKind.SATISFY))
+            work.cascades.append(Cascade.of_job(JobId(job), CascadeKind.SATISFY))
     await _count_met(work, satisfied)
 
 
@@ -103,13 +104,13 @@ async def notify_dependents(
             continue
         if len(waiting) >= CHUNK:
             kind = CascadeKind.SATISFY if satisfies else CascadeKind.FAIL
-            work.cascades.append(Cascade.of_job(job, kind, reason))
+            work.cascades.append(Cascade.of_job(JobId(job), kind, reason))
         elif satisfies:
             satisfied.append(waiting)
         else:
             satisfied.append([edge for edge in waiting if edge & 1])
             if len(satisfied[-1]) < len(waiting):
-                work.cascades.append(Cascade.of_job(job, CascadeKind.ABORT, reason))
+                work.cascades.append(Cascade.of_job(JobId(job), CascadeKind.ABORT, reason))
     await _count_met(work, satisfied)
 
 

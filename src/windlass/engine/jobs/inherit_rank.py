@@ -14,6 +14,7 @@ import msgspec
 from windlass.domain.job.job import LENDS, decode_spec
 from windlass.domain.lifecycle.rank import level, levels_gained, rank
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
+from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.locate import Located, withdraw
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
@@ -103,7 +104,7 @@ async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
     own = {fact.id: _own_rank(work, fact) for fact in facts}
     while True:
         best = await _best_waiting(work, sorted(own))
-        lenders = {job: one for job, one in best.items() if one.rank < own[job]}
+        lenders = {job: one for job, one in best.items() if one.rank < own[JobId(job)]}
         if await _mark(work, lenders.values()):
             return own | {job: one.rank for job, one in lenders.items()}
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobFacts, Lease, Ticket, Wait
+from windlass.domain.values.ids import JobId
 from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code
@@ -54,4 +55,4 @@ async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Located:
         for ticket in await places.take_ready(list(left.values()))
     ]
     leases = await work.tx.leases.lock(list(left)) if left else {}
-    return Located(withdrawn, [(left[job], lease) for job, lease in sorted(leases.items())])
+    return Located(withdrawn, [(left[JobId(job)], lease) for job, lease in sorted(leases.items())])

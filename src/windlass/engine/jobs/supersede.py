@@ -38,6 +38,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.tasks.references import results_in, uploads_in
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.dependents import hold_back
@@ -133,8 +134,8 @@ async def retry_many(
             answers.append(refusal)
         else:
             new = await _replace(work, old, spec, its, locked, actor)
-            locked[job] = old._replace(superseded_by=new)
-            locked[new] = old._replace(id=new, state=None, supersedes=job)
+            locked[job] = old._replace(superseded_by=JobId(new))
+            locked[new] = old._replace(id=JobId(new), state=None, supersedes=JobId(job))
             answers.append(Superseded(new, True))
     return answers
 
@@ -282,7 +283,7 @@ async def _replace(
     body = _encode(msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any)))
     flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
     row = NewJob(
-        new, old.shape, old.workflow, flags, place, old.base, old.adjustment,
+        JobId(new), old.shape, old.workflow, flags, place, old.base, old.adjustment,
         age_from, work.now, old.limit, old.timeout_ms, old.idle_ms, old.id, body,
     )  # fmt: skip
     await work.tx.jobs.insert([row])
@@ -307,10 +308,10 @@ async def _put(
     work: Work, old: JobFacts, row: NewJob, spec: JobSpec, unmet: int, actor: str | None
 ) -> None:
     """Puts the new job where it waits or is ready."""
-    ticket = Ticket(row.shape, row.rank, row.id, 0, row.workflow, row.limit, None)
+    ticket = Ticket(row.shape, row.rank, row.id, AttemptNo(0), row.workflow, row.limit, None)
     data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
     blocked = unmet or old.flags & CONDITIONAL
-    work.move(row.id, row.shape, row.workflow, 0, 0, BLOCKED if blocked else QUEUED,
+    work.move(row.id, row.shape, row.workflow, AttemptNo(0), 0, BLOCKED if blocked else QUEUED,
               "Retried by hand", actor=actor, data=data)  # fmt: skip
     not_before = spec.not_before_ms
     if old.flags & CONDITIONAL:

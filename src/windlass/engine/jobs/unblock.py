@@ -38,8 +38,9 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
         return Unblocked(job, True)
     await work.tx.places.take_waits([job])
     work.move(
-        job, facts.shape, facts.workflow, facts.attempt, BLOCKED, ABORTED, reason, actor=actor
-    )
+        facts.id, facts.shape, facts.workflow, facts.attempt, BLOCKED, ABORTED, reason,
+        actor=actor,
+    )  # fmt: skip
     end = end_without_attempt(facts, ABORTED, work.now, reason)
     await work.tx.jobs.end([end])
     await jobs_ended(work, [facts], [end])

@@ -20,6 +20,7 @@ from windlass.domain.pools.pools import (
 from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.claim.preemption import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
@@ -63,7 +64,7 @@ async def _request(work: Work, row: PoolRow, known: KnownPool, tokens: Sequence[
     fresh: list[PoolWorkerRow] = []
     for token in tokens:
         worker = Worker(
-            0, token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, slots, static, "{}",
+            WorkerId(0), token, 0, 0, int(WorkerStatus.OFFLINE), work.now, 0, slots, static, "{}",
             None, None, work.now,
         )  # fmt: skip
         number = await work.tx.workers.insert(worker)

@@ -19,6 +19,7 @@ from windlass.domain.pools.pools import (
 )
 from windlass.domain.pools.scale import Host, Target, left_ms
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
@@ -81,7 +82,7 @@ class ShapeWork:
 
 
 def sort_workers(
-    work: Work, workers: Mapping[int, Worker], pools: Sequence[KnownPool]
+    work: Work, workers: Mapping[WorkerId, Worker], pools: Sequence[KnownPool]
 ) -> SortedWorkers:
     """Sorts all workers that take jobs by what they can run."""
     kinds = {
@@ -91,9 +92,9 @@ def sort_workers(
     }
     for known in pools:
         for member in known.members:
-            kinds.pop(member.known_worker, None)
+            kinds.pop(WorkerId(member.known_worker), None)
             if member.state in SERVING and (kind := _kind_of(work, workers, known, member)):
-                kinds[member.known_worker] = kind
+                kinds[WorkerId(member.known_worker)] = kind
     numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds.values()))}
     counts = Counter(kinds.values())
     hosts = [Host(number, kind.pool, counts[kind]) for kind, number in numbers.items()]
@@ -103,9 +104,9 @@ def sort_workers(
 
 
 def _kind_of(
-    work: Work, workers: Mapping[int, Worker], known: KnownPool, member: PoolWorkerRow
+    work: Work, workers: Mapping[WorkerId, Worker], known: KnownPool, member: PoolWorkerRow
 ) -> WorkerGroup | None:
-    worker = workers.get(member.known_worker)
+    worker = workers.get(WorkerId(member.known_worker))
     if worker is not None and worker.incarnation and may_claim(worker.status):
         return WorkerGroup(known.pool.name, worker.slots, work.catalog.profile(worker))
     if member.state == Lifecycle.ONLINE:

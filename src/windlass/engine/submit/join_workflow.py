@@ -20,6 +20,7 @@ from windlass.domain.lifecycle.workflow_state import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.ids import WorkflowId
 from windlass.engine.jobs.unique_keys import keep_workflow_key, take_workflow_key
 from windlass.engine.submit.submission import Submission, WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
@@ -101,7 +102,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
     if spec.details.key_for is not None:
         flags |= KEY_KEPT
     row = WorkflowRow(
-        new, spec.namespace, spec.name, int(WorkflowState.QUEUED), 1,
+        WorkflowId(new), spec.namespace, spec.name, int(WorkflowState.QUEUED), 1,
         flags, work.now, None, (0,) * COUNTS,
     )  # fmt: skip
     base = 0 if spec.priority is None else parse_priority(spec.priority, "workflow.priority")

@@ -11,6 +11,7 @@ from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.rows.records import JobFacts, KeyRow
 from windlass.domain.tasks.references import RESULT, job_of, replaced, results_in, with_job
 from windlass.domain.values.errors import Conflict, InvalidInput
+from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.domain.values.names import did_you_mean
 from windlass.engine.jobs.unique_keys import take_keys
 from windlass.engine.transaction.unit_of_work import Work
@@ -23,13 +24,13 @@ class GraphJob(msgspec.Struct, gc=False):
 
     index: int
     job: ValidatedJob
-    id: int
+    id: JobId
     after: Sequence[int]  # ids, ascending
     any_after: Sequence[int]
     known: int = 0  # the job that already has this key
     base: int = 0
     limit: int | None = None
-    workflow: int | None = None
+    workflow: WorkflowId | None = None
     rank: int = 0
     lends: bool = False  # something that it waits for has its rank from it
 
@@ -88,7 +89,7 @@ async def resolve(
 ) -> dict[int, JobFacts]:
     """Adds references by id to those by name; locks and reads jobs outside this submission."""
     if named.numbered or len(fresh) < len(drafts) or any(named.after_any):
-        ids = {draft.id: draft.known or draft.id for draft in drafts}
+        ids: dict[int, int] = {draft.id: draft.known or draft.id for draft in drafts}
         for draft in fresh:
             _find_ids(draft, ids, drafts, origins)
     _settle_results(drafts, fresh, origins)

@@ -18,6 +18,7 @@ from windlass.domain.rows.records import (
     Wait,
     WorkflowRow,
 )
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
 from windlass.engine.jobs.enqueue import make_ready
 from windlass.engine.jobs.inherit_rank import pass_on
@@ -48,7 +49,7 @@ class _JobRun:
         "workflow",
     )  # fmt: skip
 
-    def __init__(self, draft: GraphJob, shape: int, age_from: int, place: int) -> None:
+    def __init__(self, draft: GraphJob, shape: ShapeId, age_from: int, place: int) -> None:
         self.template = draft.job.template
         self.base = draft.base
         self.workflow = draft.workflow
@@ -59,8 +60,8 @@ class _JobRun:
         # The event holds the base only if it cannot be read from the spec.
         self.logged_base = draft.base if draft.base or is_relative(draft.job.spec) else None
         self.drafts: list[GraphJob] = []
-        self.blocked: list[int] = []
-        self.queued: list[int] = []
+        self.blocked: list[JobId] = []
+        self.queued: list[JobId] = []
 
     def has(self, draft: GraphJob) -> bool:
         """Returns True if this job belongs to the run."""
@@ -110,13 +111,17 @@ class _RowBatch:
         created = work.now if draft.workflow is None else self._groups[draft.workflow].created_at
         age_from = age_from_ms(created, spec.not_before_ms, None)
         total = level(work.catalog.weight(spec.queue), draft.base, 0)
-        return _JobRun(draft, shape, age_from, rank(age_from, total, work.catalog.interval_ms))
+        return _JobRun(
+            draft, ShapeId(shape), age_from, rank(age_from, total, work.catalog.interval_ms)
+        )
 
     def _rank(self, drafts: Sequence[GraphJob]) -> None:
         """Ranks each job by the best among itself and the jobs that wait for it."""
         if len({kind.rank for kind in self._kinds}) > 1:
-            own = {draft.id: draft.rank for draft in drafts}
-            waits = {draft.id: (*draft.after, *draft.any_after) for draft in drafts}
+            own: dict[int, int] = {draft.id: draft.rank for draft in drafts}
+            waits: dict[int, Sequence[int]] = {
+                draft.id: (*draft.after, *draft.any_after) for draft in drafts
+            }
             ranks, lenders = lift(own, waits)
             for draft in drafts:
                 draft.rank = ranks[draft.id]
@@ -159,7 +164,9 @@ class _RowBatch:
     def _put(self, draft: GraphJob, kind: _JobRun, unmet: int) -> None:
         """Chooses the place of a job that may have a time, a deadline or a manual condition."""
         spec, job_id = draft.job.spec, draft.id
-        ticket = Ticket(kind.shape, draft.rank, job_id, 0, kind.workflow, draft.limit, None)
+        ticket = Ticket(
+            kind.shape, draft.rank, job_id, AttemptNo(0), kind.workflow, draft.limit, None
+        )
         self.deadlines += deadlines_of(spec, job_id)
         not_before = spec.not_before_ms
         manual = 1 if kind.template.flags & MANUAL else 0
@@ -187,10 +194,10 @@ class _RowBatch:
         """Records the first transitions, equal ones together."""
         made: dict[tuple[int | None, int], list[int]] = {}
         for kind in self._kinds:
-            for state, jobs in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
-                if jobs:
-                    made.setdefault((kind.logged_base, state), []).extend(jobs)
-                    self._work.count_moves(kind.shape, kind.workflow, 0, state, len(jobs))
+            for state, ids in ((BLOCKED, kind.blocked), (QUEUED, kind.queued)):
+                if ids:
+                    made.setdefault((kind.logged_base, state), []).extend(ids)
+                    self._work.count_moves(kind.shape, kind.workflow, 0, state, len(ids))
         for (logged_base, state), jobs in made.items():
             data = None if logged_base is None else {"base": logged_base}
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
@@ -270,7 +277,7 @@ def _doom(work: Work, doomed: list[GraphJob], outside: Mapping[int, JobFacts]) -
         for job in draft.after:
             fact = outside.get(job)
             if fact is not None and has_failed(fact):
-                work.cascades.append(Cascade.of_job(job, CascadeKind.ABORT))
+                work.cascades.append(Cascade.of_job(JobId(job), CascadeKind.ABORT))
                 break
 
 

@@ -15,6 +15,7 @@ from windlass.domain.lifecycle.rank import level, rank
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
 from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve, settle_outputs
 from windlass.engine.submit.submission import (
@@ -195,7 +196,7 @@ def _settled(submission: Submission, drafts: Sequence[GraphJob]) -> Submission:
 
 def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFacts]) -> None:
     """Sets the workflow and base priority of jobs."""
-    new = groups.new
+    new = None if groups.new is None else WorkflowId(groups.new)
     ground = 0 if new is None else groups.bases[new]
     for draft in fresh:
         template = draft.job.template
@@ -203,7 +204,7 @@ def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFa
             draft.workflow, draft.base = new, ground
             continue
         spec = draft.job.spec
-        draft.workflow = spec.workflow if new is None else new
+        draft.workflow = WorkflowId(spec.workflow) if new is None and spec.workflow else new
         flow = 0 if draft.workflow is None else groups.bases[draft.workflow]
         parent = None if spec.parent is None else outside[spec.parent]
         effective = None if parent is None else parent.base + parent.adjustment
@@ -217,7 +218,7 @@ async def _answer_again(
     if not isinstance(known, Submitted):
         return known
     for job_id, index in zip(sorted(known.ids), order, strict=True):
-        drafts[index].id = known.had_keys.get(index, job_id)
+        drafts[index].id = JobId(known.had_keys.get(index, job_id))
     ids = tuple(draft.id for draft in drafts)
     facts = await work.tx.jobs.read(ids[:1])
     workflow = facts[ids[0]].workflow if ids[0] in facts else None

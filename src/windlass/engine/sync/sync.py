@@ -23,6 +23,7 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
+from windlass.domain.values.ids import WorkerId
 from windlass.engine.attempts.reports import (
     AttemptReport,
     Done,
@@ -135,7 +136,7 @@ def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncRe
 
 
 async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
-    before = {turn.worker.id: turn.worker for turn in turns}
+    before: dict[int, Worker] = {turn.worker.id: turn.worker for turn in turns}
     for turn in turns:
         turn.worker = _note_heartbeat(work, turn)
         work.catalog.remember(turn.worker)
@@ -302,7 +303,7 @@ async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
     """Adds what workers are told to stop, and notes which of them hold suspects."""
     by_worker = {turn.worker.id: turn for turn in turns}
     for marked in await work.tx.leases.marked(list(by_worker)):
-        turn = by_worker[marked.worker]
+        turn = by_worker[WorkerId(marked.worker)]
         if marked.reason is not None:
             turn.stops.append(Stop(marked.job, marked.attempt, marked.reason))
         if marked.suspicion:

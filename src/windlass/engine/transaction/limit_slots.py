@@ -107,7 +107,7 @@ class Slots:
         if parked or over:
             await self._tx.places.add_parked([*parked, *over])
         ready += await self._next(sorted(opened), room)
-        moved = {ticket.job for ticket in ready}
+        moved: set[int] = {ticket.job for ticket in ready}
         ready += await self._pass_ready([*parked, *over, *risen], moved)
         if ready:
             await self._catalog.know(self._tx, (ticket.shape for ticket in ready))

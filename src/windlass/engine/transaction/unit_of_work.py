@@ -22,6 +22,7 @@ from windlass.domain.lifecycle.workflow_state import (
 from windlass.domain.rows.events import Event, EventKind, Moves, expand
 from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
 from windlass.domain.values.errors import InvalidTransition
+from windlass.domain.values.ids import NO_WORKER, AttemptNo, JobId, ShapeId, WorkerId, WorkflowId
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.limit_slots import Slots
@@ -83,15 +84,15 @@ class Work:
 
     def move(
         self,
-        job: int,
-        shape: int,
-        workflow: int | None,
-        attempt: int,
+        job: JobId,
+        shape: ShapeId,
+        workflow: WorkflowId | None,
+        attempt: AttemptNo,
         source: int,
         to: int,
         reason: str | None = None,
         *,
-        worker: int = 0,
+        worker: WorkerId = NO_WORKER,
         incarnation: int = 0,
         actor: str | None = None,
         data: Mapping[str, object] | None = None,

@@ -9,6 +9,7 @@ from windlass.domain.job.job import DEFAULT_NAMESPACE
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.records import JobRecord
+from windlass.domain.values.ids import ShapeId
 from windlass.ports.store import Snapshot
 
 _shape_decoder = msgspec.json.Decoder(Shape)
@@ -55,7 +56,7 @@ class SnapshotIndex:
         known = self._matches.get(key)
         if known is None:
             merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))
-            known = self._matches[key] = can_run(self.shapes[shape], merged) is None
+            known = self._matches[key] = can_run(self.shapes[ShapeId(shape)], merged) is None
         return known
 
 

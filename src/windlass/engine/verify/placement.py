@@ -15,6 +15,7 @@ from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.rows.events import Event
+from windlass.domain.values.ids import ShapeId, WorkerId
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import ACTIVE_CODES, JobPast
@@ -72,7 +73,7 @@ def _excesses(replay: Replay, shape: Shape, event: Event) -> list[str]:
 
 def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str | None:
     """Returns what the worker lacks both by the log and by its current metadata."""
-    row, logged = replay.known.workers.get(worker), replay.past.worker(worker)
+    row, logged = replay.known.workers.get(WorkerId(worker)), replay.past.worker(worker)
     if row is None:
         return None
     lacking = None
@@ -83,7 +84,7 @@ def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str 
         )
         room = Room(merged)
         for number, jobs in replay.past.holdings.held(worker).items():
-            room.take(replay.known.shapes[number], jobs)
+            room.take(replay.known.shapes[ShapeId(number)], jobs)
         lack = room.lacks(shape, per_worker)
         if lack is None:
             return None

@@ -10,6 +10,7 @@ from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.events import Event
+from windlass.domain.values.ids import WorkerId
 from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast
 from windlass.engine.verify.placement import check_placement
 from windlass.engine.verify.replay import MoveCheck, Replay
@@ -117,7 +118,7 @@ def check_capacity(replay: Replay, job: JobPast, event: Event) -> None:
 def check_match(replay: Replay, job: JobPast, event: Event) -> None:
     """S14: the worker met the shape, by the log or by its current metadata."""
     del job
-    row, worker = replay.known.jobs.get(event.job), replay.known.workers.get(event.worker)
+    row, worker = replay.known.jobs.get(event.job), replay.known.workers.get(WorkerId(event.worker))
     if event.to != ASSIGNED or row is None or worker is None:
         return
     past = replay.past.worker(event.worker)

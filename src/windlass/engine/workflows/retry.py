@@ -19,6 +19,7 @@ from windlass.domain.lifecycle.workflow_state import (
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.domain.values.quantities import counted
 from windlass.engine.jobs.deadlines import without_passed
 from windlass.engine.jobs.supersede import ChangedArgs, Superseded, newest_of, retry, retry_many
@@ -68,7 +69,7 @@ async def retry_failed(
         return Retried(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
-    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.RETRY, body))
+    work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.RETRY, body))
     message = f"retrying {counted(unforgiven(row.counts), 'failed job')}"
     work.say(EventKind.WORKFLOW, message, actor=actor, data={"workflow": workflow})
     return Retried(workflow, True)
@@ -173,7 +174,7 @@ async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repet
     successor = {fact.id: fact.superseded_by for fact in facts if fact.superseded_by}
     newest = {fact.id: _last(fact.id, successor) for fact in facts}
     needs = {
-        job: [newest[ref] for ref in (*spec.after, *spec.after_any) if ref in newest]
+        job: [newest[JobId(ref)] for ref in (*spec.after, *spec.after_any) if ref in newest]
         for job, spec in specs.items()
     }
     order = in_order(needs)
@@ -190,7 +191,7 @@ async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repet
         details=msgspec.structs.replace(details, supersedes=workflow, submitted_by=actor),
     )
     again = {job: without_passed(spec, tx.now) for job, spec in specs.items()}
-    jobs = [_anew(again[job], bases[job], actor, gone) for job in order]
+    jobs = [_anew(again[job], bases[JobId(job)], actor, gone) for job in order]
     return Repetition(spec, jobs, {job: place[last] for job, last in newest.items()})
 
 
@@ -214,19 +215,19 @@ def _without_children(facts: Sequence[JobFacts], specs: Mapping[int, JobSpec]) -
     before = {fact.id: fact.supersedes for fact in facts if fact.supersedes}
     for job in list(added):
         while job in before:
-            job = before[job]
+            job = before[JobId(job)]
             added.add(job)
     return [fact for fact in facts if fact.id not in added]
 
 
-def _last(job: int, successor: Mapping[int, int]) -> int:
+def _last(job: JobId, successor: Mapping[JobId, JobId]) -> JobId:
     while job in successor:
         job = successor[job]
     return job
 
 
 async def _gone(
-    tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[int, int]
+    tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[JobId, JobId]
 ) -> frozenset[int]:
     """Returns the jobs outside the workflow that it names and that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}

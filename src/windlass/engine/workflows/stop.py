@@ -15,6 +15,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.records import Cascade, CascadeKind
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.ids import WorkflowId
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.dependents import CHUNK, Ended, hold_dependents, notify_dependents
 from windlass.engine.jobs.end_waiting import note_ended
@@ -52,7 +53,7 @@ async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | N
     work.cancel_workflow(workflow, reason, actor)
     await work.tx.workflows.set_reason(workflow, reason)
     body = msgspec.json.encode(StopReason(reason, actor)).decode()
-    work.cascades.append(Cascade.of_workflow(workflow, CascadeKind.CANCEL, body))
+    work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.CANCEL, body))
     return Stopped(workflow, "canceling", True)
 
 

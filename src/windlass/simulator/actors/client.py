@@ -14,6 +14,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
+from windlass.domain.values.ids import JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
@@ -179,7 +180,7 @@ class Client:
         """Returns the jobs whose place this one took."""
         rows = {row.facts.id: row.facts for row in await self._jobs()}
         chain: list[int] = []
-        while job in rows and (before := rows[job].supersedes):
+        while job in rows and (before := rows[JobId(job)].supersedes):
             job = before
             chain.append(job)
         return chain

@@ -13,6 +13,7 @@ from windlass.domain.rows.records import (
     Waited,
     Worker,
 )
+from windlass.domain.values.ids import AttemptNo
 from windlass.store.complete_jobs import complete_tied, is_free_of_limits
 from windlass.store.end_waiting import end_waiting
 from windlass.store.free_jobs import free
@@ -35,10 +36,10 @@ class MemoryFlow:
         self._log = log
 
     async def enter(self, jobs: Sequence[JobColumns]) -> None:
-        rows = [NewJob(*columns) for columns in jobs]
+        rows = list(map(NewJob._make, jobs))
         await self._jobs.insert(rows)
         await self._places.add_ready(
-            [Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None) for r in rows]
+            [Ticket(r.shape, r.rank, r.id, AttemptNo(0), r.workflow, r.limit, None) for r in rows]
         )
 
     async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
@@ -46,7 +47,7 @@ class MemoryFlow:
         await self._places.add_waits(
             [
                 Wait(r.id, left, 0, None, r.age_from,
-                     Ticket(r.shape, r.rank, r.id, 0, r.workflow, r.limit, None))
+                     Ticket(r.shape, r.rank, r.id, AttemptNo(0), r.workflow, r.limit, None))
                 for r, left in rows
             ]
         )  # fmt: skip

@@ -16,6 +16,7 @@ from windlass.domain.rows.records import (
     Lease,
     NewJob,
 )
+from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.store.memory.tables import Tables
 from windlass.wire.sync import Finished
 
@@ -118,7 +119,7 @@ class MemoryJobs:
             self._change(job, partial(JobFacts._replace, timeout_ms=timeout_ms))
 
     async def set_superseded(self, old: int, new: int) -> None:
-        self._change(old, lambda facts: facts._replace(superseded_by=new))
+        self._change(old, lambda facts: facts._replace(superseded_by=JobId(new)))
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
         for job, more in edges.items():
@@ -161,11 +162,11 @@ class MemoryJobs:
     def _append_edges(self, job: int, edges: tuple[int, ...]) -> None:
         """Fills the last chunk of the job's list before beginning another."""
         chunks = self._tables.dependents.between((job,), (job + 1,))
-        last = chunks[-1] if chunks else Dependents(job, 0, ())
+        last = chunks[-1] if chunks else Dependents(JobId(job), 0, ())
         edges = last.edges + edges
         for start in range(0, len(edges), CHUNK):
             number = last.chunk + start // CHUNK
-            row = Dependents(job, number, edges[start : start + CHUNK])
+            row = Dependents(JobId(job), number, edges[start : start + CHUNK])
             self._tables.dependents.put((job, number), row)
 
 
@@ -187,7 +188,7 @@ def new_record(row: NewJob) -> JobRecord:
         idle_ms=row.idle_ms,
         supersedes=row.supersedes,
         superseded_by=None,
-        attempt=0,
+        attempt=AttemptNo(0),
         failed=0,
         lost=0,
         returned=0,

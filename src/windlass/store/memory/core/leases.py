@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import JobFacts, Lease, Ticket
-from windlass.domain.values.ids import next_attempt
+from windlass.domain.values.ids import AttemptNo, LeaseNo, WorkerId, next_attempt
 from windlass.ports.store import Marked
 from windlass.store.memory.core.places import pick_ready
 from windlass.store.memory.tables import Tables
@@ -42,9 +42,9 @@ class MemoryLeases:
             deadline_at = first_deadline(job.facts, state, now, slack_ms)
             lease = Lease(
                 job=ticket.job,
-                attempt=attempt,
-                lease=number,
-                worker=demand.worker,
+                attempt=AttemptNo(attempt),
+                lease=LeaseNo(number),
+                worker=WorkerId(demand.worker),
                 incarnation=demand.incarnation,
                 state=state,
                 assigned_at=now,

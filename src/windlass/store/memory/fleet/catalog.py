@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
+from windlass.domain.values.ids import ShapeId
 from windlass.store.memory.tables import Tables
 
 
@@ -62,5 +63,5 @@ class MemoryCatalog:
         if shape is None:
             (shape,) = self._tables.number("shape")
             self._tables.shape_ids.insert(digest, shape)
-            self._tables.shapes.insert(shape, ShapeRow(shape, digest, body))
+            self._tables.shapes.insert(shape, ShapeRow(ShapeId(shape), digest, body))
         return shape

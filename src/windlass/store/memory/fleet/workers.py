@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMetadata
 from windlass.domain.rows.records import Worker
+from windlass.domain.values.ids import WorkerId
 from windlass.store.memory.tables import Tables
 
 
@@ -30,7 +31,7 @@ class MemoryWorkers:
         if await self.lock_name(row.name) is not None:
             return 0
         (worker,) = self._tables.number("worker")
-        self._workers.insert(worker, row._replace(id=worker))
+        self._workers.insert(worker, row._replace(id=WorkerId(worker)))
         return worker
 
     async def update(self, rows: Sequence[Worker]) -> None:

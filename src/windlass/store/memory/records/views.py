@@ -81,7 +81,7 @@ class MemoryViews(GatheredViews):
         return holds[source]()
 
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
-        found = (
+        found: Iterable[Place] = (
             (row.assigned_at if row.started_at is None else row.started_at, row.job)
             for row in self._tables.leases
         )
@@ -89,7 +89,8 @@ class MemoryViews(GatheredViews):
 
     async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
         wanted = set(shapes)
-        found = ((row.rank, row.job) for row in self._tables.ready if row.shape in wanted)
+        ready = self._tables.ready
+        found: Iterable[Place] = ((row.rank, row.job) for row in ready if row.shape in wanted)
         return sorted(place for place in found if place > after)[:count]
 
     async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
@@ -126,7 +127,7 @@ class MemoryViews(GatheredViews):
 
     async def _few_queued(self, most: int) -> list[int] | None:
         tables = self._tables
-        planned = (row.job for row in tables.due if row.state == QUEUED)
+        planned: Iterable[int] = (row.job for row in tables.due if row.state == QUEUED)
         places = (row.job for row in chain(tables.ready, tables.parked))
         found = list(islice(chain(planned, places), most + 1))
         return found if len(found) <= most else None
@@ -264,7 +265,8 @@ class MemoryViews(GatheredViews):
         ]
 
     async def holders(self, limit: int, most: int) -> list[int]:
-        return sorted(row.job for row in self._tables.leases if row.limit == limit)[:most]
+        jobs: Iterable[int] = (row.job for row in self._tables.leases if row.limit == limit)
+        return sorted(jobs)[:most]
 
     async def rate(self, namespace: str, key: str) -> RateRow | None:
         return self._tables.rates.get((namespace, key))
