@@ -18,9 +18,8 @@ ALLOWED = tomllib.loads(Path(__file__).with_name("allowed.toml").read_text())
 
 FUNCTION_LIMIT = 70
 FUNCTION_USUAL = 25
-FILE_USUAL = 300
 MAX_SHARE = 0.8
-"""The share of functions and files that must stay under the usual size."""
+"""The share of functions that must stay under the usual size."""
 
 BANNED_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 
@@ -28,13 +27,6 @@ BANNED_NAMES = {"common", "helper", "helpers", "misc", "util", "utils"}
 def python_files() -> list[Path]:
     folders = ("src", "fuzz/src", "tests", "benchmarks")
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-
-
-def file_sizes() -> dict[str, int]:
-    return {
-        path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines())
-        for path in python_files()
-    }
 
 
 @cache
@@ -88,10 +80,6 @@ def test_no_function_is_too_long() -> None:
 
 def test_most_functions_are_short() -> None:
     assert share_within(function_sizes(), FUNCTION_USUAL) >= MAX_SHARE
-
-
-def test_most_files_are_short() -> None:
-    assert share_within(file_sizes(), FILE_USUAL) >= MAX_SHARE
 
 
 def test_every_module_has_a_telling_name() -> None:

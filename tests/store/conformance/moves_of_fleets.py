@@ -146,16 +146,19 @@ def use_limits(dice: Dice, held: Snapshot) -> Move:
     )
 
 
+def _reservation(dice: Dice) -> Reservation:
+    worker, job, shape, at = (dice.number(1, 3) for _ in range(4))
+    return Reservation(WorkerId(worker), JobId(job), ShapeId(shape), at)
+
+
 def use_placement(dice: Dice, held: Snapshot) -> Move:
     known = [row.job for row in held.leases]
-    worker, job, shape, at = (dice.number(1, 3) for _ in range(4))
-    kept = Reservation(WorkerId(worker), JobId(job), ShapeId(shape), at)
     rates = [RateRow("team", row.key, dice.number(0, 3), "[1]") for row in held.rates]
     return dice.one(
         [
             Move("placement", "bind", (dice.some(known), dice.one([None, 1, 2, 3]))),
             Move("placement", "put_rates", (dice.some(rates),)),
-            Move("placement", "reserve", (kept,)),
+            Move("placement", "reserve", (_reservation(dice),)),
             Move("placement", "release", (dice.some([1, 2, 3]),)),
             Move("placement", "reservations", ()),
             Move("placement", "set_namespace_weight", (dice.one("abA"), dice.number(1, 9))),
