@@ -4,10 +4,12 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from tests.support.debian import missing_reason
 from tests.support.running import run
@@ -44,7 +46,15 @@ def test_architectures_go_by_their_debian_names(machine: str, name: str) -> None
     assert architecture_of(machine) == name
 
 
-def test_tools_are_asked_for_their_versions() -> None:
+LOOPS = pytest.mark.parametrize("run", [run, uvloop.run])  # workers use uvloop
+
+
+@LOOPS
+def test_tools_are_asked_for_their_versions(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Answers are kept by PATH.
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/of/{run.__module__}")
     facts = run(gather())
     assert run(gather()) == facts  # as when a program starts its worker again
     assert facts["python:version"].startswith("3.")
@@ -119,8 +129,9 @@ def test_tools_are_those_that_jobs_of_a_sandbox_can_start(
     assert [plain.get(name) for name in names] == [True, True, True, "7.1.2"]
 
 
+@LOOPS
 def test_tools_are_those_that_users_without_an_account_can_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="windlass-tools-") as tools:  # not below our home
         modes = {"ffmpeg": 0o755, "cmake": 0o700, "make": 0o711, "ninja": 0o755}

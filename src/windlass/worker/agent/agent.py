@@ -141,12 +141,15 @@ class Agent:
 
     async def _gather(self) -> None:
         """Looks at the machine and its tools, and tells the server."""
-        await self.machine.find_containers()
-        if found := self.machine.containers.metadata:
-            self._describe(found)
+        try:
+            await self.machine.find_containers()
+            if found := self.machine.containers.metadata:
+                self._describe(found)
+                self.core.tell_metadata(self.machine.metadata)
+            self._describe({**await gather(self._jobs), **self.machine.limit_mechanisms})
             self.core.tell_metadata(self.machine.metadata)
-        self._describe({**await gather(self._jobs), **self.machine.limit_mechanisms})
-        self.core.tell_metadata(self.machine.metadata)
+        except Exception:  # The worker runs jobs without it.
+            log.exception("machine_not_described")
 
     def _tell_functions(self) -> None:
         """Tells the server about functions that turned out to be missing."""

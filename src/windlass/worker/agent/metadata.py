@@ -11,7 +11,9 @@ import platform
 import re
 import shutil
 import signal
+import subprocess
 from collections.abc import Collection
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from windlass.domain.matching.isolation import WEAKEST, Isolation
@@ -31,14 +33,15 @@ async def output_of(program: str, *arguments: str, user: int | None = None) -> s
     path = shutil.which(program)
     if path is None:
         return None
-    groups: list[int] | None = None if user is None else []
+    # uvloop takes no `user`.
+    become = None if user is None else partial(_become, user)
     try:
         process = await asyncio.create_subprocess_exec(
             path, *arguments, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True, user=user, group=user, extra_groups=groups,
+            start_new_session=True, preexec_fn=become,
         )  # fmt: skip
-    except OSError:
+    except (OSError, subprocess.SubprocessError):  # the latter if it cannot become the user
         return None
     try:
         output, _ = await asyncio.wait_for(process.communicate(), MAX_S)
@@ -49,6 +52,12 @@ async def output_of(program: str, *arguments: str, user: int | None = None) -> s
             os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
     return output.decode(errors="replace") if process.returncode == 0 else None
+
+
+def _become(user: int) -> None:
+    os.setgroups([])
+    os.setgid(user)
+    os.setuid(user)
 
 
 CGROUP = "cgroup"
