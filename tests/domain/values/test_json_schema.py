@@ -127,3 +127,11 @@ def test_a_schema_that_branches_without_end_takes_a_bounded_time() -> None:
     found = find_mismatch(schema, 1, "answer")
     assert found is not None
     assert "few steps" in found.expected
+
+
+def test_alternatives_inside_alternatives_are_listed_once() -> None:
+    either = {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/inner"}]}
+    inner = {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    found = find_mismatch({**either, "$defs": {"inner": inner}}, None, "answer")
+    assert found is not None
+    assert found.expected == "a whole number or a text"

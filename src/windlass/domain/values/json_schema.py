@@ -65,6 +65,8 @@ def misfit(schema: Mapping[str, Any], text: str) -> str | None:
     return None
 
 
+_OR: Final = " or "
+
 DEPTH: Final = 50
 BRANCHES: Final = 20_000  # references and alternatives that one comparison follows
 
@@ -194,8 +196,8 @@ class _Comparison:
             found = self.compare(part, value, field, depth + 1)
             if found is None:
                 return None
-            wanted.append(found.expected)
-        return Mismatch(field, " or ".join(dict.fromkeys(wanted)), value) if wanted else None
+            wanted += found.expected.split(_OR)  # That of parts may have alternatives, too.
+        return Mismatch(field, _OR.join(dict.fromkeys(wanted)), value) if wanted else None
 
     def _inside_object(
         self, schema: Mapping[str, Any], value: dict[str, Any], field: str, depth: int
@@ -230,7 +232,7 @@ class _Comparison:
 def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None:
     types = _types_of(schema)
     if types and not any(_TYPES[name](value) for name in types):
-        return Mismatch(field, " or ".join(_SHOWN[name] for name in types), value)
+        return Mismatch(field, _OR.join(_SHOWN[name] for name in types), value)
     if "enum" in schema and not any(_equal(value, one) for one in schema["enum"]):
         return Mismatch(field, f"one of {', '.join(map(repr, schema['enum']))}", value)
     if "const" in schema and not _equal(value, schema["const"]):
