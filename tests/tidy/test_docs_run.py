@@ -20,6 +20,10 @@ SNIPPET = re.compile(
 MENTIONED_TARGET = re.compile(r"(?:`|^|&& |\$ )make ([a-z][a-z-]*)", re.MULTILINE)
 DEFINED_TARGET = re.compile(r"^([a-z][a-z-]*):", re.MULTILINE)
 
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
 LIMIT_SECONDS = 60
 
 
@@ -62,6 +66,35 @@ def test_every_python_snippet_runs(tmp_path: Path) -> None:
 def test_every_make_target_that_is_mentioned_exists(page: Path) -> None:
     defined = set(DEFINED_TARGET.findall((ROOT / "Makefile").read_text()))
     assert set(MENTIONED_TARGET.findall(page.read_text())) - defined == set()
+
+
+def dead_links(page: Path) -> list[str]:
+    """Returns the links of a page to files or headings that do not exist."""
+    found = []
+    for path, heading in LINK.findall(FENCED.sub("", page.read_text())):
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (heading and heading not in anchors(target)):
+            found.append(f"{path}#{heading}" if heading else path)
+    return found
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns the anchors of a page's headings, as GitHub makes them."""
+    headings = HEADING.findall(FENCED.sub("", page.read_text()))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "SECURITY.md"], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert dead_links(page) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# One thing\n[a](#one-thing) [b](#two) [c](no.md) [d](https://a.b/c)\n")
+    assert dead_links(page) == ["#two", "no.md"]
 
 
 def test_every_decision_is_in_the_index() -> None:
