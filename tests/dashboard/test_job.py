@@ -73,6 +73,30 @@ def test_a_change_between_the_first_look_and_the_stream_is_not_missed(
     assert deleted == [200]
 
 
+def test_a_change_that_a_broken_stream_did_not_tell_is_not_missed(
+    open_page: Open, farm: Farm
+) -> None:
+    job = farm.submit("true", name="soon gone", **SOON)
+    farm.wait(job)
+    page = open_page(strict=False)  # its first stream ends at once
+    deleted: list[int] = []
+
+    def end_at_once(route: Route) -> None:
+        if deleted:
+            route.continue_()
+            return
+        expect(page.get_by_role("button", name="More actions")).to_be_visible()
+        deleted.append(farm.http.delete(f"/api/v1/jobs/{job}").status_code)
+        (newest,) = farm.client.events(last=1)
+        body = f"id: {newest.seq}\nevent: at\ndata: {{}}\n\n"
+        route.fulfill(body=body, content_type="text/event-stream")
+
+    page.route(re.compile(r"/api/v1/live\?"), end_at_once)
+    show(page, farm, job)
+    expect(page.get_by_role("alert").filter(has_text=f"Job {job} does not exist")).to_be_visible()
+    assert deleted == [200]
+
+
 def test_a_job_is_watched_from_its_acceptance_to_its_end(open_page: Open, farm: Farm) -> None:
     job = farm.submit("bash", "-c", PAINTS, "sh", EVIL, unblock="manual", name="watched", **SOON)
     page = open_page()

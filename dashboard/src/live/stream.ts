@@ -88,9 +88,14 @@ class LiveStream {
     this.become("off");
   }
 
+  /** What the mounted views show now, as the stream's address says it. */
+  private wanted(): string {
+    const topics = [...new Set([...this.listeners.values()].flat())].sort();
+    return topics.map((topic) => `show=${encodeURIComponent(topic)}`).join("&");
+  }
+
   private async reopen(): Promise<void> {
-    const wanted = [...new Set([...this.listeners.values()].flat())].sort();
-    const topics = wanted.map((topic) => `show=${encodeURIComponent(topic)}`).join("&");
+    const topics = this.wanted();
     if (!topics || document.hidden) {
       this.isBehind ||= document.hidden && this.lastId === "";
       this.rest();
@@ -125,7 +130,8 @@ class LiveStream {
     };
     source.addEventListener("changed", (event) => this.receive(event as MessageEvent<string>));
     source.addEventListener("at", (event) => {
-      this.lastId = (event as MessageEvent<string>).lastEventId;
+      // What came after `lastId` is still to be told: a stream that ends before that must not count.
+      if (this.lastId === "") this.knows(event as MessageEvent<string>);
     });
     source.onerror = () => {
       source.close();
@@ -136,8 +142,14 @@ class LiveStream {
     };
   }
 
+  /** Notes up to where nothing was missed, unless a view has mounted that this stream ignores. */
+  private knows(event: MessageEvent<string>): void {
+    if (this.topics === this.wanted()) this.lastId = event.lastEventId;
+    else this.isBehind ||= this.lastId === "";
+  }
+
   private receive(event: MessageEvent<string>): void {
-    this.lastId = event.lastEventId;
+    this.knows(event);
     this.tell(JSON.parse(event.data) as Change);
   }
 

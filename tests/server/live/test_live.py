@@ -77,6 +77,29 @@ def test_a_page_is_told_the_ids_of_what_changed_among_what_it_shows() -> None:
     run(scenario())
 
 
+def test_pages_with_jobs_are_told_to_look_again_when_jobs_are_deleted() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            gone = await server.submit()
+            await server.services.engine.jobs.cancel([gone], "x", "me")
+            stranger = await server.role(Role.ADMIN, "own")
+            async with (
+                following(server.admin, f"job:{gone}") as one,
+                following(stranger, "jobs") as other,
+                following(server.admin, "templates") as templates,
+            ):
+                await server.admin.delete(f"/api/v1/jobs/{gone}")
+                content = {"name": "t", "jobs": {"a": {"run": ["true"]}}}
+                await server.services.templates.put("default", "t", content, "me")
+                await tell(server)
+                for page in (one, other):
+                    told = await page.next()
+                    assert (told["more"], told["kinds"], told["jobs"]) == (True, [], [])
+                assert (await templates.next())["more"] is False
+
+    run(scenario())
+
+
 def test_a_page_of_a_workflow_is_told_of_its_jobs() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -77,6 +77,11 @@ class Listener:
         self._more = True
         self.is_due.set()
 
+    def add_removal(self) -> None:
+        """Notes that jobs were removed, of any namespace."""
+        if self._topics.show_jobs:
+            self.add_all()
+
     def take(self, now: int) -> Change | None:
         """Returns what it has to be told, and forgets it; None if nothing."""
         self.is_due.clear()
@@ -158,11 +163,19 @@ class LiveHub:
         return LiveReport(len(self._listeners), seen)
 
     async def _pass_on(self, events: Sequence[Event]) -> None:
+        if any(map(_removes_jobs, events)):
+            # Which jobs is not said: those that are gone have no namespace any more.
+            for listener in self._listeners:
+                listener.add_removal()
         jobs = sorted({event.job for event in events if event.job})
         places = await self._locate(jobs) if jobs else {}
         for change in {_change(event, places) for event in events}:
             for listener in self._listeners:
                 listener.add(change)
+
+
+def _removes_jobs(event: Event) -> bool:
+    return event.kind == EventKind.LOOP and "removed" in msgspec.json.decode(event.data or "{}")
 
 
 def _change(event: Event, places: dict[int, tuple[str, int]]) -> Changed:

@@ -44,6 +44,11 @@ class Topics(NamedTuple):
     workflows: frozenset[int]
     workers: frozenset[int]
 
+    @property
+    def show_jobs(self) -> bool:
+        """Whether the page shows jobs, or counts of them."""
+        return EventKind.JOB in self.kinds or bool(self.jobs or self.workflows)
+
     def take(self, change: Changed) -> bool:
         """Returns whether the page shows what changed."""
         return (
