@@ -127,7 +127,7 @@ class _Renamed(ast.NodeTransformer):
         return node
 
     def visit_alias(self, node: ast.alias) -> ast.alias:
-        return ast.alias(blocking_name(node.name))
+        return ast.alias(blocking_name(node.name), node.asname)
 
     def visit_Await(self, node: ast.Await) -> ast.AST:
         return renamed(node.value)
