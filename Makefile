@@ -146,6 +146,10 @@ test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
 
+.PHONY: blocking-client
+blocking-client: $(STAMP) ## write the blocking client anew from the asynchronous one
+	$(PY) -m tests.support.blocking_client
+
 .PHONY: rights-table
 rights-table: $(STAMP) ## call every route as everybody and print who is answered what
 	$(PY) -m tests.server.rights

@@ -2,11 +2,9 @@
 
 from inspect import signature
 
-import windlass
 from windlass.client.option_types import (
     EventFilters,
     JobFilters,
-    StartOptions,
     WorkflowFilters,
     WorkflowOptions,
 )
@@ -30,7 +28,5 @@ def test_every_filter_and_option_of_clients_has_a_type_and_no_other_is_told() ->
     assert set(WORKFLOW_FILTERS) == asked
     fields = set(NewWorkflow.__struct_fields__) - {"name", "template"}
     assert set(WorkflowOptions.__annotations__) == fields
-    start = signature(windlass.AsyncClient.start_template).parameters
-    assert set(StartOptions.__annotations__) == set(start) - {"self", "template", "parameters"}
     asked = set(signature(follow_events).parameters) - {"call", "follow", "last"}
     assert set(EventFilters.__annotations__) == asked

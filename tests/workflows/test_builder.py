@@ -96,7 +96,7 @@ def test_the_asynchronous_client_does_the_same_over_http() -> None:
                 async with client.workflow("async", fail_fast=True) as wf:
                     first = wf.submit("shell", argv=["true"])
                     wf.submit(SHELL.options(after=first, unblock="manual"), argv=["true"])
-                shown = await wf.show()
+                shown = await wf.info()
                 assert (shown.state, shown.fail_fast, shown.jobs) == ("queued", True, 2)
                 assert shown.counts == {"queued": 1, "blocked": 1}
                 assert (await first.info()).workflow == wf.id

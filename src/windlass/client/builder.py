@@ -74,7 +74,8 @@ class PlannedJob(SpooledJob[R_co]):
 class AsyncWorkflowBlock(AsyncWorkflow):
     """A workflow that is put together in an `async with` block and submitted when that ends.
 
-    Nothing is submitted if the block raises. It is equal to no other handle, as its jobs are.
+    Nothing is submitted if the block raises. Made by `client.workflow(name)`. It is equal to no
+    other handle, as its jobs are.
     """
 
     def __init__(self, service: Service, workflow: NewWorkflow) -> None:

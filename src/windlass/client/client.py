@@ -1,6 +1,6 @@
 """The client for async code: submit jobs, wait for them, read their logs.
 
-`windlass.client.blocking.client` is the same for blocking code.
+`make blocking-client` writes `windlass.client.blocking.client` from it, for blocking code.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ from windlass.client.service import HttpService, Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.values.uploads import upload, with_uploads
-from windlass.client.workflows import AsyncWorkflow
+from windlass.client.workflows import AsyncWorkflow, listed
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
@@ -87,12 +87,18 @@ OnUnavailable = Literal["raise", "spool"]
 class AsyncClient(Kept):
     """One server, seen from a program with an event loop.
 
+    Several event loops may use it. A `service` is asked instead of any server.
+
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
-    WINDLASS_TLS_CA names, else those of the system. A `service` is asked instead of any server.
-    Several event loops may use it. It may be made before there is a server: the first call must
-    find one. `on_unavailable="spool"` keeps jobs and workflows that no server takes in the folder
-    `spool`, and delivers them later; see `with_options`.
+    WINDLASS_TLS_CA names, else those of the system. It may be made before there is a server: the
+    first call must find one.
+
+    If the server goes away, calls that are safe to repeat are repeated for `reconnect` seconds, 60
+    unless given. What a program hands over (submissions, starts of templates, signals) takes at
+    most `timeout` in all, else `reconnect` seconds if that is given, else 5 s; each hundred jobs of
+    one submission add 1 s. With `on_unavailable="spool"`, jobs and workflows that no server takes
+    in this time wait in the folder `spool`, and are delivered later. See `with_options`.
     """
 
     def __init__(
@@ -351,34 +357,15 @@ class AsyncClient(Kept):
         With `estimates` each says when it is expected to start and end, and what such jobs took.
         """
         check_filters(filters, JOB_FILTERS)
-        found: list[Job] = []
-        after: str | None = None
-        while len(found) < limit:
-            query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
-            if estimates:
-                query["estimates"] = "true"
-            page = await self.service.jobs(query)
-            found += page.jobs
-            after = page.next
-            if after is None:
-                break
-        return found
+        query = {**filters, "estimates": "true"} if estimates else filters
+        return await listed(self.service.jobs, lambda page: page.jobs, query, limit)
 
     async def workflows(
         self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
     ) -> list[Workflow]:
         """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
         check_filters(filters, WORKFLOW_FILTERS)
-        found: list[Workflow] = []
-        after: str | None = None
-        while len(found) < limit:
-            query = {**filters, "limit": min(limit - len(found), 1_000), "after": after}
-            page = await self.service.workflows(query)
-            found += page.workflows
-            after = page.next
-            if after is None:
-                break
-        return found
+        return await listed(self.service.workflows, lambda page: page.workflows, filters, limit)
 
     async def explain(self, job: int | AsyncJob[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""

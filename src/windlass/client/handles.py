@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
+from typing import TypeVar, cast
 
 from windlass.client.errors import Delivery, JobFailed, ResultTimeout
 from windlass.client.service import LogChoice, Service
@@ -12,7 +12,7 @@ from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.tasks.handles import Kept, no_such
+from windlass.tasks.handles import OfOneJob
 from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
@@ -25,7 +25,7 @@ FAILED = frozenset({"failed", "canceled", "aborted", "rejected"})
 ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "skipped"})
 
 
-class AsyncJob(Kept, Generic[R_co]):
+class AsyncJob(OfOneJob[R_co]):
     """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
     def __init__(self, service: Service, job: int) -> None:
@@ -91,14 +91,6 @@ class AsyncJob(Kept, Generic[R_co]):
         if job.state == "completed":
             self._completed = job
 
-    @property
-    def output(self) -> R_co:
-        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
-
-        Among the arguments of another job, a handle stands for the result of its job.
-        """
-        return cast("R_co", self)
-
     def __windlass_reference__(self) -> int | str:
         """Returns what stands for its result among the arguments of other jobs."""
         return self.id
@@ -156,11 +148,6 @@ class AsyncJob(Kept, Generic[R_co]):
 
     def __hash__(self) -> int:
         return hash((self._service.installation, self.id))
-
-    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
-
-        def __getattr__(self, name: str) -> NoReturn:
-            no_such(self, name)
 
     def __repr__(self) -> str:
         return f"<job {self.id}>"

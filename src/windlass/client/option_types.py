@@ -14,18 +14,13 @@ Texts = str | Sequence[str]
 Reactions = Sequence[Mapping[str, Any]]
 
 
-class StartOptions(TypedDict, total=False):
-    """Options of a workflow that is started from a template."""
+class WorkflowOptions(TypedDict, total=False):
+    """Options of a new workflow: those of `client.workflow("name", ...)`."""
 
     priority: int | str | None
     key: str | None
     key_for: DurationLike | None
     namespace: str | None
-
-
-class WorkflowOptions(StartOptions, total=False):
-    """Options of a new workflow: those of `client.workflow("name", ...)`."""
-
     fail_fast: bool
     labels: Mapping[str, str]
     parameters: Mapping[str, Any]

@@ -4,11 +4,12 @@ A server answers for thousands of jobs in one request, so nobody asks for each o
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, Final, Literal, TypeVar, cast, overload
 
-from windlass.client.blocking.handles import JobHandle, Runs
+from windlass.client.blocking.base import Runs, each
+from windlass.client.blocking.handles import JobHandle
 from windlass.client.errors import JobFailed, ResultTimeout
 from windlass.client.handles import WAIT_SECONDS, AsyncJob, SpooledJob, why_waiting
 from windlass.client.service import Service
@@ -71,7 +72,7 @@ def as_completed(
     by_job = {id(handle.asynchronous): handle for handle in given}
     ended = as_completed_async([handle.asynchronous for handle in given], timeout)
     try:
-        while (job := owner.run(_next(ended))) is not None:
+        for job in each(owner, ended):
             yield by_job[id(job)]
     finally:
         owner.run(_close(ended))
@@ -79,27 +80,27 @@ def as_completed(
 
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R],
+    *handles: AsyncJob[R],
     timeout: DurationLike | None = None,
     return_exceptions: Literal[False] = False,
 ) -> list[R]: ...
 @overload
 async def gather_async(
-    *jobs: AsyncJob[R], timeout: DurationLike | None = None, return_exceptions: bool
+    *handles: AsyncJob[R], timeout: DurationLike | None = None, return_exceptions: bool
 ) -> list[R | JobFailed]: ...
 
 
 async def gather_async(
-    *jobs: AsyncJob[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
+    *handles: AsyncJob[Any], timeout: DurationLike | None = None, return_exceptions: bool = False
 ) -> list[Any]:
     """Does what `gather` does, for async code."""
     until: Until = "all" if return_exceptions else "failure"
     results: dict[int, Any] = {}
     asked = 0
-    if jobs and all(isinstance(job, ChildJob) for job in jobs):
-        return await join_async(cast("tuple[ChildJob, ...]", jobs), timeout, return_exceptions)
-    _check_handles(jobs, AsyncJob, "gather_async")
-    async with aclosing(_ended(jobs, wait_seconds(timeout), until)) as ends:
+    if handles and all(isinstance(job, ChildJob) for job in handles):
+        return await join_async(cast("tuple[ChildJob, ...]", handles), timeout, return_exceptions)
+    _check_handles(handles, AsyncJob, "gather_async")
+    async with aclosing(_ended(handles, wait_seconds(timeout), until)) as ends:
         async for job, end in ends:
             if end.state == "completed":
                 results[id(job)] = await job.value_of(end)
@@ -109,14 +110,14 @@ async def gather_async(
             if not return_exceptions:
                 raise failed
             results[id(job)] = failed
-    return [results[id(job)] for job in jobs]
+    return [results[id(job)] for job in handles]
 
 
 async def as_completed_async(
-    jobs: Iterable[AsyncJob[R]], timeout: DurationLike | None = None
+    handles: Iterable[AsyncJob[R]], timeout: DurationLike | None = None
 ) -> AsyncGenerator[AsyncJob[R], None]:
     """Does what `as_completed` does, for async code."""
-    given = list(jobs)
+    given = list(handles)
     _check_handles(given, AsyncJob, "as_completed_async")
     async with aclosing(_ended(given, wait_seconds(timeout), "any")) as ends:
         async for job, end in ends:
@@ -225,10 +226,6 @@ def _one_client(handles: Sequence[JobHandle[Any]]) -> Runs:
     if len(owners) > 1:
         raise InvalidInput("handles", "those of one client", f"{len(owners)} clients")
     return next(iter(owners.values()))
-
-
-async def _next(jobs: AsyncIterator[AsyncJob[R]]) -> AsyncJob[R] | None:
-    return await anext(jobs, None)
 
 
 async def _close(jobs: AsyncGenerator[Any, None]) -> None:

@@ -1,7 +1,9 @@
 """Handles on submitted workflows."""
 
 import asyncio
-from collections.abc import Sequence
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -21,6 +23,18 @@ SHOWN = 100  # jobs that an error names
 FAILED = ("failed", "rejected", "canceled")
 OPEN = ("queued", "assigned", "running", "retrying", "blocked")
 
+T = TypeVar("T")
+
+
+class Page(Protocol):
+    """A page of a list; `next` is the cursor of the following one."""
+
+    @property
+    def next(self) -> str | None: ...
+
+
+PageT = TypeVar("PageT", bound=Page)
+
 
 class AsyncWorkflow(Kept):
     """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
@@ -34,7 +48,7 @@ class AsyncWorkflow(Kept):
         """The workflow's number."""
         return self._number
 
-    async def show(self, wait: float = 0) -> Workflow:
+    async def info(self, wait: float = 0) -> Workflow:
         """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
         if wait:
             return await self._service.wait_workflow(self.id, wait)
@@ -42,23 +56,21 @@ class AsyncWorkflow(Kept):
 
     async def jobs(self) -> list[Job]:
         """Returns all its jobs, newest first, also those that were superseded."""
-        found: list[Job] = []
-        after: str | None = None
-        while True:
-            query = {"workflow": self.id, "limit": PAGE, "after": after}
-            page = await self._service.jobs(query)
-            found += page.jobs
-            after = page.next
-            if after is None:
-                return found
+        return await listed(self._service.jobs, lambda page: page.jobs, {"workflow": self.id})
 
     async def add(
         self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
-    ) -> SubmitReply:
-        """Adds jobs to the workflow while it runs, or with `reopen` also after its end.
+    ) -> list[int]:
+        """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
         With a `key` that jobs were added with before, it answers with those.
         """
+        return (await self.add_with_reply(jobs, key=key, reopen=reopen)).ids
+
+    async def add_with_reply(
+        self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
+    ) -> SubmitReply:
+        """Adds jobs as `add` does; the answer also says which ones are new."""
         request = SubmitRequest(
             jobs=[msgspec.structs.replace(job, workflow=self.id) for job in jobs],
             key=None if key is None else f"added to workflow {self.id}: {key}",
@@ -123,3 +135,22 @@ class AsyncWorkflow(Kept):
 
     def __repr__(self) -> str:
         return f"<workflow {self.id}>"
+
+
+async def listed(
+    ask: Callable[[Mapping[str, Any]], Awaitable[PageT]],
+    rows: Callable[[PageT], list[T]],
+    query: Mapping[str, Any],
+    limit: float = math.inf,
+) -> list[T]:
+    """Returns the rows of all pages, at most `limit` of them."""
+    found: list[T] = []
+    after: str | None = None
+    while len(found) < limit:
+        size = min(limit - len(found), PAGE)
+        page = await ask({**query, "limit": size, "after": after})
+        found += rows(page)
+        after = page.next
+        if after is None:
+            break
+    return found

@@ -1,7 +1,9 @@
 """Handles of jobs: among arguments they stand for results, and they stay in their process."""
 
 import itertools
-from typing import Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar, cast
+
+R_co = TypeVar("R_co", covariant=True)
 
 REFERRED: Final = itertools.count()  # how many stood for results so far: most values hold none
 
@@ -34,13 +36,6 @@ ELSEWHERE: Final = {
 }
 
 
-def no_such(handle: object, name: str) -> NoReturn:
-    """Raises for an attribute that handles do not have, and names ours."""
-    ours = ELSEWHERE.get(name)
-    hint = "" if ours is None else f"; use `job.{ours}`"
-    raise AttributeError(f"the handle of a job has no {name}{hint}", name=name, obj=handle)
-
-
 class Kept:
     """A client or a handle: copied as itself, also inside of dataclasses, and not pickled."""
 
@@ -56,3 +51,22 @@ class Kept:
     def instead(self) -> str:
         """Returns what to pickle in its place."""
         return "keep its id, and make a handle of it there: client.job(id) or client.workflow(id)"
+
+
+class OfOneJob(Kept, Generic[R_co]):
+    """What the handles of one job have in common, for blocking and for async code."""
+
+    @property
+    def output(self) -> R_co:
+        """This handle, typed as its result: `add.submit(first.output, 2)` suits type checkers.
+
+        Among the arguments of another job, a handle stands for the result of its job.
+        """
+        return cast("R_co", self)
+
+    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+
+        def __getattr__(self, name: str) -> NoReturn:
+            ours = ELSEWHERE.get(name)
+            hint = "" if ours is None else f"; use `job.{ours}`"
+            raise AttributeError(f"the handle of a job has no {name}{hint}", name=name, obj=self)

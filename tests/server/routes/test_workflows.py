@@ -193,7 +193,7 @@ def test_a_handle_shows_waits_cancels_and_retries() -> None:
             async with AsyncClient(service=service):
                 made = await _make(server, job(name="a"), job(name="b", after=["a"]))
                 handle = AsyncWorkflow(service, made["workflow"])
-                assert (await handle.show()).state == "queued"
+                assert (await handle.info()).state == "queued"
                 assert [each.name for each in await handle.jobs()] == ["b", "a"]
                 worker = await server.worker()
                 await _run_all(worker, "failed")

@@ -1,6 +1,6 @@
 """`client.workers`, `client.queues` and their like, for async code.
 
-`windlass.client.blocking.resources` has the same for blocking code.
+`make blocking-client` writes `windlass.client.blocking.resources` from it, for blocking code.
 """
 
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ pools = App(name="pools", help="Create, show, plan and delete pools of workers."
 def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
     """List pools with their workers, limits and this month's usage."""
     with at.client() as client:
-        found = client.run(client.asynchronous.pools.list())
+        found = client.pools.list()
     if json:
         print_json(found)
         return
@@ -54,7 +54,7 @@ def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
 def show_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Show a pool: its configuration and its workers."""
     with suggesting(at), at.client() as client:
-        info = client.run(client.asynchronous.pools.show(name))
+        info = client.pools.show(name)
     if json:
         print_json(info)
         return
@@ -88,7 +88,7 @@ def apply_pools(file: Path, /, *, at: Connection = HERE, json: Json = False) -> 
             name = str(described.get("name", ""))
             if not name:
                 raise InvalidInput("name", "given for each pool", "nothing")
-            applied.append(client.run(client.asynchronous.pools.apply(name, described)))
+            applied.append(client.pools.apply(name, described))
     if json:
         print_json(applied)
         return
@@ -103,7 +103,7 @@ pools.command(apply_pools, name="put", show=False)
 def delete_pool(name: PoolName, /, *, at: Connection = HERE, json: Json = False) -> None:
     """Delete a pool; its workers finish their jobs and leave."""
     with suggesting(at), at.client() as client:
-        print_change(Changed(client.run(client.asynchronous.pools.delete(name))), json)
+        print_change(Changed(client.pools.delete(name)), json)
 
 
 @pools.command(name="plan")
@@ -118,7 +118,7 @@ def plan_pools(*, what_if: Many = None, at: Connection = HERE, json: Json = Fals
     """
     workers, target = _supposed(what_if or [])
     with at.client() as client:
-        plan = client.run(client.asynchronous.pools.plan(workers, target))
+        plan = client.pools.plan(workers, target)
     if json:
         print_json(plan)
         return
@@ -135,7 +135,7 @@ def show_costs(*, month: str | None = None, at: Connection = HERE, json: Json = 
         A month such as 2026-11. Default: the current month.
     """
     with at.client() as client:
-        found = client.run(client.asynchronous.pools.costs(month))
+        found = client.pools.costs(month)
     if json:
         print_json(found)
         return

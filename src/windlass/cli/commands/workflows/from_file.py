@@ -69,7 +69,7 @@ def submit(
         return
     with at.client() as client:
         try:
-            reply = client.run(client.asynchronous.submit_workflow(new, made.jobs))
+            reply = client.submit_workflow(new, made.jobs)
         except InvalidInput as error:
             raise locate_error(error, made) from None
     applied = new.key is None or not reply.ids or any(reply.applied)
@@ -173,8 +173,7 @@ def _add_from_outside(
     if to is None:
         raise InvalidInput("--to", "the id of a workflow, outside a job", "nothing")
     with at.client() as client:
-        workflow = client.asynchronous.workflow(to)
-        return client.run(workflow.add(jobs, key=key, reopen=reopen))
+        return client.workflow(to).add_with_reply(jobs, key=key, reopen=reopen)
 
 
 def _with_base(job: JobSpec, priority: int | str | None) -> JobSpec:
