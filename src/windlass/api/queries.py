@@ -26,6 +26,7 @@ from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
@@ -262,16 +263,10 @@ class Queries:
         return await self._engine.store.read(read)
 
     async def worker(self, worker: int | str, who: Identity) -> WorkerInfo:
-        """Returns one worker, by its id or its name."""
+        """Returns one worker, by its name or its id."""
 
         async def read(tx: ReadTx) -> WorkerInfo:
-            row = (
-                await tx.workers.read_name(worker)
-                if isinstance(worker, str)
-                else (await tx.workers.read([worker])).get(worker)
-            )
-            if row is None:
-                raise NotFound("worker", worker)
+            row = await find_worker(tx, worker)
             view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
             return show_worker(view, _merged(view), await tx.placement.indices([row.id]))
 

@@ -15,6 +15,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.read_events import number_before
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.history import (
@@ -63,17 +64,15 @@ class Histories:
         self._shapes = Shapes()
 
     async def worker(
-        self, worker: int, since: str | None, until: str | None, who: Identity
+        self, worker: int | str, since: str | None, until: str | None, who: Identity
     ) -> WorkerHistory:
         """Returns the attempts and changes of a worker; jobs of others have no names."""
         seen = await self._window(since, until, MAX_WALKED)
 
         async def read(tx: ReadTx) -> WorkerHistory:
-            row = (await tx.workers.read([worker])).get(worker)
-            if row is None:
-                raise NotFound("worker", worker)
-            events = await tx.views.worker_events(worker, seen.after, seen.until, MAX_EVENTS)
-            leases = [] if seen.is_past else await tx.leases.of_workers([worker])
+            row = await find_worker(tx, worker)
+            events = await tx.views.worker_events(row.id, seen.after, seen.until, MAX_EVENTS)
+            leases = [] if seen.is_past else await tx.leases.of_workers([row.id])
             spells = spells_of(events, leases)
             begin = seen.begin
             more = seen.cut or len(events) == MAX_EVENTS or len(spells) > MAX_ATTEMPTS

@@ -8,7 +8,6 @@ import msgspec
 
 from windlass.api.errors import Forbidden
 from windlass.api.jobs import Jobs
-from windlass.api.schedules.planning import EnginePlanning
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.explain.equivalents import equivalents, start_texts
 from windlass.domain.job.job import JobSpec
@@ -31,7 +30,7 @@ from windlass.ports.clock import Clock
 from windlass.ports.loop_time import aside
 from windlass.wire.fleet.tasks import Preview, Problem, TaskInfo, TaskList
 from windlass.wire.jobs import SubmitRequest
-from windlass.wire.schedules import StartRequest
+from windlass.wire.schedules import StartRequest, Template
 from windlass.workflows.expansion import expand
 
 FRESH_MS: Final = 5_000  # how long what workers told is used again
@@ -99,17 +98,14 @@ class Tasks:
                 return Preview(problems=problems) if problems else await self._preview(spec, who)
         return Preview(problems=problems)
 
-    async def preview_start(
-        self, planning: EnginePlanning, name: str, given: StartRequest, namespace: str | None
-    ) -> Preview:
+    async def preview_start(self, template: Template, given: StartRequest) -> Preview:
         """Checks the parameters of a template, and returns the texts that would start it."""
-        template = await planning.template(name, given.version, namespace)
         try:
             weight = weight_of(template.body)
             await aside(weight, lambda: expand(template.body, given.parameters))
         except InvalidInput as error:
             return Preview(problems=[_parameter_problem(error)])
-        texts = start_texts(name, given.parameters, given.version)
+        texts = start_texts(template.name, given.parameters, given.version)
         return Preview(problems=[], command=texts.command, python=texts.python)
 
     async def _preview(self, spec: JobSpec, who: Identity) -> Preview:

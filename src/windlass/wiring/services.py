@@ -1,0 +1,62 @@
+"""Builds what operations work with, over an engine that was started."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from windlass.api.fleet.services import fleet_services
+from windlass.api.graphs.graphs import WorkflowGraphs
+from windlass.api.jobs import Jobs
+from windlass.api.lists.overview import Overviews
+from windlass.api.queries import Queries
+from windlass.api.steps.signals import Signals
+from windlass.api.workflows import Workflows
+from windlass.clock import RealClock, RealSecrets
+from windlass.domain.pools.pools import Pool
+from windlass.engine.access import Access, SignedTokens
+from windlass.engine.history.event_lines import WorkerNames
+from windlass.engine.history.read_events import EventReader
+from windlass.engine.pools.pools import Pools
+from windlass.operations.services import Services
+from windlass.ports.clock import Clock
+from windlass.ports.provider import Provider
+from windlass.wiring.backend import Backend
+
+POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
+
+
+def make_services(
+    backend: Backend, data: Path, address: str = "", signed: SignedTokens | None = None
+) -> Services:
+    """Returns what operations work with.
+
+    Workers of pools find the server at `address`; without one, this process starts none. `signed`
+    knows tokens of other issuers.
+    """
+    engine, clock, secrets = backend.engine, RealClock(), RealSecrets()
+    queries = Queries(engine, backend.inbox)
+    return Services(
+        engine=engine,
+        queries=queries,
+        overviews=Overviews(engine),
+        jobs=Jobs(engine, queries),
+        workflows=Workflows(engine),
+        graphs=WorkflowGraphs(engine),
+        signals=Signals(engine, queries, secrets.secret),
+        files=backend.files,
+        access=Access(engine, secrets, signed),
+        feed=EventReader(engine.store),
+        names=WorkerNames(engine.store),
+        clock=clock,
+        templates=backend.templates,
+        schedules=backend.schedules,
+        reactions=backend.reactions,
+        pools=Pools(engine, secrets, partial(_provider, place=data / POOLS, clock=clock), address),
+        fleet=fleet_services(engine, queries, clock),
+    )
+
+
+def _provider(pool: Pool, place: Path, clock: Clock) -> Provider:
+    from windlass.providers import make_provider  # loaded by those that have pools
+
+    return make_provider(pool, place=place, clock=clock)
