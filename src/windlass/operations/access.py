@@ -1,6 +1,5 @@
 """Routes about tokens and enrolment codes."""
 
-from windlass.api.errors import Forbidden
 from windlass.domain.access.rights import FLEET, Action, Identity, Resource, Role, may, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
@@ -8,6 +7,7 @@ from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import format_moment, parse_duration_ms
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.dispatch.routes import Routes
 from windlass.wire.access import (
     CodeCreated,

@@ -1,17 +1,21 @@
-"""Routes on which workers write about the attempts they hold."""
+"""What workers write about the attempts they hold, and what running jobs ask for."""
 
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
-from windlass.api.children import Children
-from windlass.api.rights import authorize
-from windlass.api.steps.attempt import AttemptSteps
-from windlass.domain.access.rights import Action, Resource
-from windlass.domain.values.errors import NotFound
+import msgspec
+
+from windlass.domain.access.rights import Action, Identity, Resource, Role
+from windlass.domain.rows.steps import StepRow, StepState
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.engine.engine import Engine
 from windlass.operations.dispatch.answers import BINARY, Stream
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.files import Attempt, Number, Size, download
+from windlass.operations.parse import check_count, job_spec
+from windlass.operations.queries import Queries
+from windlass.operations.rights import Rights, authorize
 from windlass.ports.gateway import Holder
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
@@ -136,3 +140,83 @@ def _holder(call: Call, worker: int, incarnation: int, job: int, attempt: int) -
     held = Resource(worker=worker, incarnation=incarnation)
     authorize(call.who, Action.WRITE_ATTEMPTS, held)
     return Holder(worker, incarnation, job, attempt)
+
+
+ALIVE: Final = StepReply("done")
+_EVERYBODYS: Final = Identity(0, "", Role.ADMIN)  # the engine has checked whose jobs they are
+
+
+class AttemptSteps:
+    """Carries out what functions ask for; the engine looks at their leases."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
+        """Does what a function asks for."""
+        steps, key = self._engine.steps, request.key
+        if request.do == "find":
+            return _reply(await steps.find(holder, key))
+        if request.do == "store":
+            return _reply(await steps.store_result(holder, key, request.value))
+        if request.do == "sleep":
+            if request.wait_ms is None:
+                raise InvalidInput("wait_ms", "given", "nothing")
+            return _reply(await steps.sleep(holder, key, request.wait_ms))
+        if request.do == "wait_for":
+            return _reply(await steps.wait_for(holder, key, request.name, request.wait_ms))
+        if request.do == "ask":
+            asked = await steps.ask(holder, key, request.question, request.schema, request.wait_ms)
+            return _reply(asked)
+        if request.do == "send":
+            await steps.send_from(holder, request.name, request.value, key)
+            return ALIVE
+        if request.do == "join":
+            return await self._joined(await steps.join(holder, key, request.jobs, request.wait_ms))
+        if request.do == "alive":
+            await steps.note_alive(holder)
+            return ALIVE
+        assert_never(request.do)
+
+    async def _joined(self, row: StepRow) -> StepReply:
+        """Returns the jobs that ended, as lists show them."""
+        if row.state != StepState.DONE:
+            return _reply(row)
+        ids = msgspec.json.decode(row.value or b"[]", type=list[int])
+        jobs = {job.id: job for job in await Queries(self._engine).some_jobs(ids, _EVERYBODYS)}
+        gone = [job for job in ids if job not in jobs]
+        if gone:
+            raise Conflict("job_removed", f"job {gone[0]}, which this one waited for, was removed")
+        return StepReply("done", [jobs[job] for job in ids])
+
+
+def _reply(row: StepRow | None) -> StepReply:
+    if row is None:
+        return StepReply("missing")
+    if row.state == StepState.DONE:
+        value = None if row.value is None else msgspec.Raw(row.value)
+        return StepReply("done", value)
+    return StepReply("pending" if row.state == StepState.PENDING else "timed_out")
+
+
+class Children:
+    """Submits on behalf of running jobs, with the rights of their namespace."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._rights = Rights(engine)
+
+    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
+        """Submits children of the job that the holder runs."""
+        check_count("jobs", request.jobs, self._engine.config)
+        if request.workflow is not None:
+            raise InvalidInput("workflow", "unset: children join that of their parent", "one")
+        if request.key is None:
+            raise InvalidInput("key", "given", "nothing")
+        namespace = await self._engine.jobs.namespace_of(holder.job)
+        who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
+        jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
+        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
+        await self._rights.check_children(holder.job, jobs, who)
+        done = await self._engine.jobs.submit_children(holder, specs, request.key)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow)

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import msgspec
 
-from windlass.api.events import event_filter, moment_since
-from windlass.api.render import show_event
 from windlass.domain.access.rights import Action, Identity
+from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound, UnknownName
+from windlass.domain.values.names import did_you_mean
+from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.fleet.workers import MAX_DIGITS, find_worker
 from windlass.engine.history.read_events import (
     EventFilter,
@@ -24,6 +25,7 @@ from windlass.engine.history.read_events import (
 from windlass.operations.dispatch.answers import EVENTS, ServerSentEvent, Stream
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.render import show_event
 from windlass.operations.services import Services
 from windlass.ports.loop_time import give_way
 from windlass.wire.numbers import Cursor, Id
@@ -136,3 +138,35 @@ def _sent(event: Event, services: Services) -> bytes:
     kind = EventKind(event.kind).name.lower()
     data = _encode(show_event(event, services.names.known))
     return ServerSentEvent(id=str(event.seq), event=kind, data=data).encode()
+
+
+def event_filter(
+    kinds: Sequence[str] | None, states: Sequence[str] | None, job: int | None
+) -> EventFilter:
+    """Parses a filter of the event log; `states` are those after a transition."""
+    return EventFilter(
+        kinds=frozenset(_kind(name) for name in kinds or ()),
+        states=frozenset(found.code for name in states or () for found in parse_state(name)),
+        job=job,
+    )
+
+
+def moment_since(text: str, now: int) -> int:
+    """Returns a time that was given as such, or as how long ago it was."""
+    try:
+        return now - parse_duration_ms(text, "since")
+    except InvalidInput:
+        pass
+    try:
+        return parse_moment(text, "since")
+    except InvalidInput as error:
+        raise InvalidInput("since", f"a duration such as 10m, or {error.expected}", text) from None
+
+
+def _kind(name: str) -> int:
+    known = {kind.name.lower(): kind for kind in EventKind}
+    found = known.get(name.strip().lower())
+    if found is None:
+        hint = did_you_mean(name, known).removeprefix("; ")
+        raise UnknownName("kind", name, f"one of {', '.join(known)}", hint)
+    return int(found)

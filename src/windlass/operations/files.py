@@ -1,4 +1,4 @@
-"""Routes that read logs and artifacts."""
+"""Logs, artifacts and uploads."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Final
@@ -6,14 +6,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from windlass.api.details.logs import show_log_matches, show_log_page
-from windlass.api.events import moment_since
-from windlass.api.parse import namespace_of
-from windlass.api.render import show_artifact
 from windlass.domain.access.rights import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.attempts.log_segments import MAX_OFFSET
+from windlass.engine.files import log_pages, log_search, logs
 from windlass.engine.files.files import Upload
 from windlass.engine.files.follow_log import (
     READ_LIMIT,
@@ -28,7 +26,18 @@ from windlass.engine.files.logs import LogQuery, LogReading
 from windlass.operations.dispatch.answers import BINARY, TEXT, Stream
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
-from windlass.wire.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
+from windlass.operations.events import moment_since
+from windlass.operations.parse import namespace_of
+from windlass.operations.render import show_artifact
+from windlass.wire.files import (
+    ArtifactList,
+    LogLine,
+    LogLines,
+    LogMatch,
+    LogMatches,
+    Stack,
+    Uploaded,
+)
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it
@@ -207,3 +216,43 @@ def _log_headers(reading: LogReading) -> dict[str, str]:
         "Windlass-Log-Next": str(reading.next),
         **SAFE_HEADERS,
     }
+
+
+def show_log_page(page: logs.LogPage, is_over: bool) -> LogLines:
+    """Returns a page of a log as a message."""
+    return LogLines(
+        attempt=shown_attempt(page.row.attempt),
+        state=LogState(page.row.state).name.lower(),  # type: ignore[arg-type]
+        bytes=page.row.bytes,
+        total=page.total,
+        is_over=is_over,
+        lines=tuple(map(_line, page.lines)),
+        colours=_text(page.colours),
+    )
+
+
+def show_log_matches(found: log_search.LogMatches) -> LogMatches:
+    """Returns what a search found as a message."""
+    return LogMatches(
+        matches=tuple(
+            LogMatch(
+                line=one.line, offset=one.offset, before=_text(one.before),
+                match=_text(one.match), after=_text(one.after),
+            )
+            for one in found.matches
+        ),
+        next=found.next,
+        scanned=found.scanned,
+    )  # fmt: skip
+
+
+def _line(line: log_pages.LogLine) -> LogLine:
+    return LogLine(
+        number=line.number, offset=line.offset, text=_text(line.data), size=line.size,
+        is_cut=len(line.data) < line.size,
+        at=None if line.at_ms is None else format_moment(line.at_ms),
+    )  # fmt: skip
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,13 +1,16 @@
 """What can be asked of the whole installation: plug-ins, verification, namespaces, names."""
 
-from windlass.api.verification import check
 from windlass.domain.access.rights import Action, sees
+from windlass.domain.config import Config
 from windlass.domain.rows.files import NameRow
 from windlass.domain.values.quantities import format_moment
+from windlass.engine.fleet.losses import describe, known_losses
+from windlass.engine.verify import verify as replay
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.plugins import InstalledPlugin, installed_plugins
+from windlass.ports.store import Store
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.system import (
     NamespaceList,
@@ -15,6 +18,7 @@ from windlass.wire.system import (
     PluginList,
     PluginPageInfo,
     Verified,
+    ViolationInfo,
 )
 
 routes = Routes("", "system")
@@ -74,4 +78,14 @@ def _show(row: NameRow) -> NameInfo:
         artifact=row.artifact,
         sha256=row.sha256,
         set_at=format_moment(row.set_at),
+    )
+
+
+async def check(store: Store, config: Config) -> Verified:
+    """Returns the violations of a store, and the losses that it knows of."""
+    found = await replay(store, config)
+    losses = await store.read(known_losses)
+    return Verified(
+        [ViolationInfo(v.invariant, v.message, v.job, v.seq) for v in found],
+        [describe(gap) for gap in losses],
     )

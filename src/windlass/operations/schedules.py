@@ -1,12 +1,12 @@
 """Schedules: workflows that start by a timetable."""
 
-from windlass.api.parse import namespace_of
-from windlass.api.rights import Rights
-from windlass.api.schedules.render import show_run, show_schedule, wanted_of
 from windlass.domain.access.rights import Action, sees
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import namespace_of
+from windlass.operations.plan_rendering import show_run, show_schedule, wanted_of
+from windlass.operations.rights import Rights
 from windlass.wire.schedules import (
     Schedule,
     ScheduleList,

@@ -4,9 +4,6 @@ from typing import Annotated
 
 import msgspec
 
-from windlass.api.parse import namespace_of
-from windlass.api.rights import Rights
-from windlass.api.schedules.render import reference, show_template
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.job.forms import canonical_window
 from windlass.engine.schedules.planning import PlanRequest
@@ -14,6 +11,9 @@ from windlass.engine.schedules.templates import VERSION_LIMIT
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import namespace_of
+from windlass.operations.plan_rendering import reference, show_template
+from windlass.operations.rights import Rights
 from windlass.wire.schedules import (
     StartReply,
     StartRequest,

@@ -2,8 +2,6 @@
 
 from typing import Any, Final, NamedTuple
 
-from windlass.api.errors import Forbidden, Unauthorized
-from windlass.api.rights import authorize
 from windlass.domain.access.rights import PENDING, Action, Identity, Resource, Role, may
 from windlass.domain.access.tokens import check_own_token
 from windlass.domain.matching.workers import WorkerStatus
@@ -15,7 +13,9 @@ from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.engine.fleet.workers import find_worker
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.rights import authorize
 from windlass.operations.services import Services
 from windlass.ports.store import ReadTx
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest

@@ -4,20 +4,22 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from windlass.api.fleet.services import fleet_services
-from windlass.api.graphs.graphs import WorkflowGraphs
-from windlass.api.jobs import Jobs
-from windlass.api.lists.overview import Overviews
-from windlass.api.queries import Queries
-from windlass.api.steps.signals import Signals
-from windlass.api.workflows import Workflows
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.pools.pools import Pool
 from windlass.engine.access import Access, SignedTokens
 from windlass.engine.history.event_lines import WorkerNames
 from windlass.engine.history.read_events import EventReader
 from windlass.engine.pools.pools import Pools
+from windlass.operations.graphs import WorkflowGraphs
+from windlass.operations.history import Histories
+from windlass.operations.jobs import Jobs
+from windlass.operations.namespace_loads import Namespaces
+from windlass.operations.overview import Overviews
+from windlass.operations.queries import Queries
 from windlass.operations.services import Services
+from windlass.operations.signals import Signals
+from windlass.operations.tasks import Tasks
+from windlass.operations.worker_pages import FleetPages
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
 from windlass.wiring.backend import Backend
@@ -40,7 +42,6 @@ def make_services(
         queries=queries,
         overviews=Overviews(engine),
         jobs=Jobs(engine, queries),
-        workflows=Workflows(engine),
         graphs=WorkflowGraphs(engine),
         signals=Signals(engine, queries, secrets.secret),
         files=backend.files,
@@ -52,7 +53,10 @@ def make_services(
         schedules=backend.schedules,
         reactions=backend.reactions,
         pools=Pools(engine, secrets, partial(_provider, place=data / POOLS, clock=clock), address),
-        fleet=fleet_services(engine, queries, clock),
+        tasks=Tasks(engine, Jobs(engine, queries), clock),
+        histories=Histories(engine),
+        pages=FleetPages(engine),
+        loads=Namespaces(engine),
     )
 
 

@@ -1,12 +1,14 @@
 """One call of an operation, as the operation sees it."""
 
 from collections.abc import AsyncIterator, Awaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from windlass.api.errors import Unauthorized
 from windlass.domain.access.rights import NO_TOKEN, Identity
 from windlass.domain.values.errors import InvalidInput
-from windlass.operations.services import Services
+from windlass.operations.dispatch.errors import Unauthorized
+
+if TYPE_CHECKING:
+    from windlass.operations.services import Services
 
 
 class Call:
@@ -18,11 +20,11 @@ class Call:
 
     __slots__ = ("_content", "about", "caller", "services")
 
-    services: Services
+    services: "Services"
 
     def __init__(
         self,
-        services: Services,
+        services: "Services",
         caller: Identity | None,
         content: AsyncIterator[bytes] | None = None,
     ) -> None:

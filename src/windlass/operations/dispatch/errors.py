@@ -79,3 +79,15 @@ class WrongMethod(NoRoute):
     def __init__(self, method: str, path: str, allowed: str) -> None:
         super().__init__(method, path)
         self.allowed = allowed
+
+
+class Forbidden(WindlassError):
+    """The caller may not do this."""
+
+    code = "forbidden"
+
+
+class Unauthorized(WindlassError):
+    """The request has no valid token."""
+
+    code = "unauthorized"

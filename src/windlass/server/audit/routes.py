@@ -5,11 +5,11 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from windlass.api.events import moment_since
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Action
 from windlass.domain.values.quantities import format_moment
 from windlass.operations.dispatch.routes import Routes, words_of
+from windlass.operations.events import moment_since
 from windlass.ports.store import ReadTx
 from windlass.server.http.call import HttpCall
 from windlass.wire.access import AuditEntry, AuditList

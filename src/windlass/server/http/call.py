@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
-from windlass.api.errors import Forbidden
 from windlass.domain.access.rights import Action, Identity
 from windlass.engine.fleet.credentials import worker_token_name
 from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer

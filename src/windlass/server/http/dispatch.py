@@ -7,14 +7,13 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from windlass.api.errors import Unauthorized
-from windlass.api.rights import authorize
 from windlass.domain.access.rights import RIGHTS, Action, Identity
 from windlass.domain.values.errors import WindlassError
 from windlass.operations.dispatch.answers import Complete, Reply, Stream
-from windlass.operations.dispatch.errors import NoRoute, TooLarge, WrongMethod
+from windlass.operations.dispatch.errors import NoRoute, TooLarge, Unauthorized, WrongMethod
 from windlass.operations.dispatch.routes import Route
 from windlass.operations.dispatch.table import Table, carry_out
+from windlass.operations.rights import authorize
 from windlass.ports.loop_time import DOING, give_way_if_long
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason

@@ -3,7 +3,6 @@
 import math
 from typing import Any, Final
 
-from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -15,7 +14,15 @@ from windlass.domain.values.errors import (
     TooManyRequests,
     WindlassError,
 )
-from windlass.operations.dispatch.errors import Malformed, NoRoute, NotJson, TooLarge, WrongMethod
+from windlass.operations.dispatch.errors import (
+    Forbidden,
+    Malformed,
+    NoRoute,
+    NotJson,
+    TooLarge,
+    Unauthorized,
+    WrongMethod,
+)
 
 
 class UnsupportedMedia(WindlassError):

@@ -10,9 +10,9 @@ from typing import Final
 
 import structlog
 
-from windlass.api.rights import authorize
 from windlass.domain.access.rights import Action, Identity, may
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.rights import authorize
 from windlass.ports.loop_time import pass_time
 from windlass.server.http.asgi import Scope
 from windlass.server.http.authentication import bearer

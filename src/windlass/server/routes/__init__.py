@@ -5,7 +5,7 @@ The latter are about its process, its sessions and its open pages.
 
 from typing import Final
 
-from windlass.operations import ALL as OPERATIONS
+from windlass.operations.all_routes import ALL as OPERATIONS
 from windlass.operations.dispatch.routes import Route
 from windlass.server.audit.routes import routes as audit_routes
 from windlass.server.live.routes import routes as live_routes

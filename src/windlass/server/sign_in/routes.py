@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.rights import RIGHTS, Action, Identity, Role, may
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.operations.dispatch.answers import Complete
 from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.operations.dispatch.routes import EACH, Routes
 from windlass.server.http.authentication import cookie_of, session_cookie, session_of
 from windlass.server.http.call import HttpCall

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from windlass.api.lists.live_depths import RUNNING
 from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in
@@ -11,6 +10,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
+from windlass.operations.live_depths import RUNNING
 from windlass.ports.store import ReadTx
 from windlass.wire.workers import QueueRate
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from windlass.api.parse import job_spec, workflow_spec
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
+from windlass.operations.parse import job_spec, workflow_spec
 from windlass.wire.jobs import NewWorkflow
 from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check

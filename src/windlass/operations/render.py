@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from windlass.api.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
@@ -29,6 +28,7 @@ from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition

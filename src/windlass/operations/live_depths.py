@@ -7,11 +7,11 @@ event may become visible after one with a higher number: it is missing for that 
 
 from typing import Final, NamedTuple
 
-from windlass.api.lists.past import Moved, add_moves
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.series import Mark
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
+from windlass.operations.past.moments import Moved, add_moves
 from windlass.ports.store import ReadTx
 
 RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)

@@ -3,9 +3,9 @@
 from collections import Counter
 from typing import Final
 
-from windlass.api.queries import Shapes
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.engine.engine import Engine
+from windlass.operations.queries import Shapes
 from windlass.ports.store import ReadTx
 from windlass.wire.fleet.namespaces import NamespaceLoad, NamespaceLoads
 

@@ -6,13 +6,6 @@ from typing import Any
 
 import msgspec
 
-from windlass.api.dependencies import Dependencies, newest_ids, read_dependencies
-from windlass.api.fleet.queues import Rates, queued_in, read_rates, running_in, seen_by
-from windlass.api.lists.live_depths import LiveDepths
-from windlass.api.lists.orders import format_place
-from windlass.api.lists.past_workers import past_workers
-from windlass.api.render import show_job, show_queue, show_transitions, show_worker
-from windlass.api.steps.render import show_steps
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
@@ -29,6 +22,13 @@ from windlass.engine.explain.forecast import Outlook
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox.inbox import Inbox
+from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies
+from windlass.operations.live_depths import LiveDepths
+from windlass.operations.orders import format_place
+from windlass.operations.past.workers import past_workers
+from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
+from windlass.operations.render import show_job, show_queue, show_transitions, show_worker
+from windlass.operations.step_rendering import show_steps
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.placement import HeldIndices
 from windlass.wire.jobs import Job, JobCount, JobList

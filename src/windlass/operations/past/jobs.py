@@ -6,11 +6,6 @@ from typing import Final
 
 import msgspec
 
-from windlass.api.dependencies import NO_DEPENDENCIES
-from windlass.api.lists.orders import format_place
-from windlass.api.lists.past import PastPoint, find_point
-from windlass.api.lists.rewind import Course, rewind
-from windlass.api.render import show_job, show_transitions
 from windlass.domain.access.rights import Identity, sees
 from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobRecord
@@ -19,6 +14,11 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.operations.dependencies import NO_DEPENDENCIES
+from windlass.operations.orders import format_place
+from windlass.operations.past.moments import PastPoint, find_point
+from windlass.operations.past.rewind import Course, rewind
+from windlass.operations.render import show_job, show_transitions
 from windlass.ports.store import ReadTx
 from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.wire.jobs import Job, JobList

@@ -5,8 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.api.lists.past import MAX_EVENTS, PastPoint, find_point
-from windlass.api.render import show_worker
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import Worker
@@ -20,6 +18,8 @@ from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import WorkerPast
 from windlass.engine.verify.replay import Replay
+from windlass.operations.past.moments import MAX_EVENTS, PastPoint, find_point
+from windlass.operations.render import show_worker
 from windlass.ports.store import ReadTx, Snapshot
 from windlass.wire.workers import WorkerInfo
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from windlass.api.parse import namespace_of
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import QUARANTINED
@@ -23,6 +22,7 @@ from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.fleet.losses import describe, known_losses
 from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView
+from windlass.operations.parse import namespace_of
 from windlass.ports.store import ReadTx
 from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 

@@ -9,13 +9,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.policy import UNBOUNDED, check_priority
 from windlass.domain.access.rights import SOMETHING, Action, Identity, Resource, may, why_not
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
 from windlass.engine.submit.join_workflow import base_of, is_relative
+from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.ports.store import ReadTx
 from windlass.wire.bulk import PreviewReply
 from windlass.wire.jobs import JobCount, JobList, NewWorkflow

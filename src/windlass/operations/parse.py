@@ -5,8 +5,6 @@ from typing import Final
 
 import msgspec
 
-from windlass.api.rights import authorize
-from windlass.api.workflows import WorkflowFilter, parse_states
 from windlass.domain.access.rights import Action, Identity, Resource
 from windlass.domain.config import Config
 from windlass.domain.job.forms import canonical_window
@@ -20,6 +18,7 @@ from windlass.domain.values.names import compile_pattern, did_you_mean
 from windlass.domain.values.quantities import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
+from windlass.operations.rights import authorize
 from windlass.wire.jobs import NewWorkflow, Where
 from windlass.wire.reactions import parse_reactions
 
@@ -72,35 +71,11 @@ def workflow_spec(request: NewWorkflow | None, who: Identity) -> WorkflowSpec | 
     )
 
 
-def _short(text: str | None) -> str | None:
+def search_text(text: str | None) -> str | None:
     """Returns a text to search for; raises `InvalidInput` if it is too long."""
     if text is not None and len(text) > TEXT_LIMIT:
         raise InvalidInput("text", f"at most {TEXT_LIMIT} characters", len(text))
     return text
-
-
-def workflow_filter(
-    who: Identity,
-    *,
-    state: list[str] | None,
-    name: str | None,
-    namespace: str | None,
-    label: list[str] | None,
-    key: str | None,
-    text: str | None = None,
-) -> WorkflowFilter:
-    """Parses the filter of a list of workflows, limited to what the caller may see."""
-    namespaces = who.namespaces or None
-    if namespace is not None:
-        namespaces = (namespace_of(namespace, who),)
-    return WorkflowFilter(
-        states=parse_states(state or ()),
-        namespaces=namespaces,
-        name=name,
-        labels=tuple(_label(text) for text in label or ()),
-        key=key,
-        text=_short(text),
-    )
 
 
 def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter:
@@ -117,13 +92,13 @@ def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter
         queue=where.queue,
         task=where.task,
         name=where.name,
-        labels=tuple(_label(text) for text in where.label),
+        labels=tuple(parse_label(text) for text in where.label),
         workflow=where.workflow,
         submitted_by=where.submitted_by,
         key=key,
         dead=where.dead,
         failures=tuple(sorted({_failure(given) for given in where.failure})),
-        text=_short(where.text) or None,
+        text=search_text(where.text) or None,
         pattern=where.regex or None,
         created_from=_moment(where.created_from, "created_from"),
         created_to=_moment(where.created_to, "created_to"),
@@ -152,7 +127,8 @@ def namespace_of(asked: str | None, who: Identity, action: Action = Action.READ_
     return namespace
 
 
-def _label(text: str) -> tuple[str, str]:
+def parse_label(text: str) -> tuple[str, str]:
+    """Returns the name and the value of a label."""
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise InvalidInput("label", "name=value", text)
