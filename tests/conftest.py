@@ -89,7 +89,7 @@ def s3_server() -> Iterator[S3Server]:
 
 # What `--fast` runs: rules of the engine in memory, stores in memory and on SQLite, in this
 # process alone.
-FAST_FOLDERS = ("api", "blobs", "domain", "engine", "simulator", "store", "workflows")
+FAST_FOLDERS = ("blobs", "domain", "engine", "operations", "simulator", "store", "workflows")
 SLOW_FIXTURES = frozenset({"postgres_dsn", "postgres_server", "s3_server"})
 
 

@@ -15,7 +15,7 @@ from benchmarks.options import Options
 from benchmarks.report import Row
 from benchmarks.sections.workflows import layers, specs_of
 from benchmarks.stores import open_sqlite
-from windlass.api.graphs.graphs import WorkflowGraphs
+from windlass.operations.graphs import WorkflowGraphs
 from windlass.clock import RealClock
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.graphs.timeline import Window

@@ -12,7 +12,8 @@ import pytest
 
 import windlass
 from tests.embedded import functions
-from windlass.client.transport import Answer, error_of
+from windlass.client.calls import Answer
+from windlass.client.transport import error_of
 from windlass.tasks.submitting import ChildJob
 
 add: Any = functions.add
@@ -257,10 +258,10 @@ def test_handles_of_other_queues_are_answered_with_ours(
 
 
 def test_what_only_servers_have_is_refused_with_the_reason(client: windlass.Client) -> None:
-    with pytest.raises(windlass.Conflict, match=r"no tokens, because nobody connects to it"):
-        client.tokens.list()
-    with pytest.raises(windlass.Conflict, match=r"no pools, because a server starts and stops"):
-        client.pools.list()
+    calls = client.asynchronous.service.transport
+    for path in ("/healthz", "/auth/ways", "/api/v1/live"):
+        with pytest.raises(windlass.Conflict, match=rf"^only a server answers GET {path}: start"):
+            client.run(calls.call("GET", path, object))
 
 
 def test_a_wrong_token_is_answered_with_where_to_put_another() -> None:

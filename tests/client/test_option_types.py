@@ -8,8 +8,8 @@ from windlass.client.option_types import (
     WorkflowFilters,
     WorkflowOptions,
 )
-from windlass.server.routes.events import follow_events
-from windlass.server.routes.workflows.workflows import list_workflows
+from windlass.operations.events import follow_events
+from windlass.operations.workflows import list_workflows
 from windlass.tasks.option_types import CallOptions, TaskOptions
 from windlass.tasks.task import OF_CALLS, OF_FUNCTIONS
 from windlass.wire.jobs import JOB_FILTERS, NewWorkflow

@@ -18,7 +18,7 @@ from windlass.client.client import AsyncClient
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import Reconnect
-from windlass.client.service import HttpService
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Role
@@ -184,7 +184,7 @@ def test_a_server_that_stays_away_is_given_up_after_the_time_limit() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
-            client = AsyncClient(service=HttpService(transport, Reconnect(0.05)))
+            client = AsyncClient(service=Service(transport, Reconnect(0.05)))
             job = await client.submit(NOTHING)
         waits = (job.wait(), job.result(), anext(aiter(job.logs(follow=True))), client.jobs())
         for call in waits:
@@ -199,7 +199,7 @@ def test_a_client_that_no_server_ever_answered_fails_at_once() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             transport = Transport(server.address, await server.token(Role.ADMIN))
-        job: AsyncJob[None] = AsyncJob(HttpService(transport, Reconnect(LIMIT_S)), 1)
+        job: AsyncJob[None] = AsyncJob(Service(transport, Reconnect(LIMIT_S)), 1)
         with pytest.raises(Unreachable, match=r"^no server at"):
             await asyncio.wait_for(job.wait(), LIMIT_S / 2)
         await transport.close()
@@ -225,7 +225,7 @@ def test_a_download_that_breaks_off_goes_on_where_it_was() -> None:
     async def scenario() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        service = HttpService(Transport(f"http://127.0.0.1:{port}"))
+        service = Service(Transport(f"http://127.0.0.1:{port}"))
         async with server:
             whole = b"".join([chunk async for chunk in service.artifact(1, "a")])
         await service.close()

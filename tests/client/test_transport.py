@@ -6,8 +6,9 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import running_server
+from windlass.client.calls import Answer
 from windlass.client.reconnect import Reconnect
-from windlass.client.transport import Answer, ServerError, Transport, error_of
+from windlass.client.transport import ServerError, Transport, error_of
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import (

@@ -11,8 +11,8 @@ import pytest
 
 import windlass
 from tests.embedded import functions
+from windlass.client.service import Service
 from windlass.domain.values.quantities import DurationLike
-from windlass.embedded.service import EngineService
 from windlass.wire.jobs import WaitReply, WaitRequest
 
 SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
@@ -37,12 +37,12 @@ def test_gather_raises_the_first_failure_at_once(
 ) -> None:
     asked: list[str] = []  # until when: a server that is told "all" answers after 30 s
 
-    async def wait_some(self: EngineService, request: WaitRequest) -> WaitReply:
+    async def wait_some(self: Service, request: WaitRequest) -> WaitReply:
         asked.append(request.until)
         return await answer(self, request)
 
-    answer = EngineService.wait_some
-    monkeypatch.setattr(EngineService, "wait_some", wait_some)
+    answer = Service.wait_some
+    monkeypatch.setattr(Service, "wait_some", wait_some)
     endless = client.submit(SLEEP)
     good, bad = client.submit(functions.add, 1, 2), client.submit(functions.fail, "no luck")
     with pytest.raises(windlass.JobFailed, match="no luck"):

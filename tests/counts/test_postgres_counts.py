@@ -6,12 +6,12 @@ import pytest
 
 from tests.counts.counting import Sent, counted_postgres, specs
 from tests.support.running import run
-from windlass.api.queries import Queries
 from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.access import Access
+from windlass.operations.queries import Queries
 
 # The normal path, for what is not common.
 SYNC_TRIPS = 16  # finish n and claim n, whatever n is

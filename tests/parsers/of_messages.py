@@ -16,16 +16,17 @@ import msgspec
 from tests.parsers.parser import Parser, of_text
 from windlass.cli.output.escaping import escape, escape_json, escape_line, escape_log
 from windlass.cli.output.tables import print_table
-from windlass.client.transport import Answer, error_of
+from windlass.client.calls import Answer
+from windlass.client.transport import error_of
 from windlass.clock import RealClock
 from windlass.domain.tasks.references import references_in, replaced, uploads_in
 from windlass.domain.tasks.reported import unpack
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.dispatch.binding import Binder, signature_of
+from windlass.operations.dispatch.router import Router
 from windlass.server.app import ROUTES
 from windlass.server.http.authentication import bearer
-from windlass.server.http.binding import Binder, signature_of
 from windlass.server.http.origin import Hosts, check_media_type
-from windlass.server.http.router import Router
 from windlass.tasks.values.codec import Misfit
 from windlass.tasks.values.compile import codec_for
 from windlass.tasks.values.unions import same

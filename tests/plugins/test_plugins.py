@@ -20,9 +20,9 @@ from windlass.clock import RealClock
 from windlass.domain.access.rights import Action
 from windlass.domain.pools.pools import parse_pool
 from windlass.domain.values.errors import InvalidInput
+from windlass.operations.dispatch.routes import Routes
 from windlass.plugins import RESERVED, Plugin, PluginFailed, installed_plugins
 from windlass.providers import make_provider
-from windlass.server.http.routes import Routes
 from windlass.server.plugins import RunningPart, ServerPart, load_server_part
 from windlass.server.routes import ALL
 from windlass.wiring.stores import open_blobs

@@ -16,7 +16,7 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.wiring.backend import ServerOptions
@@ -67,7 +67,7 @@ class RunningServer:
     """`services` behind `address`, and ways to speak to it in different roles."""
 
     def __init__(
-        self, services: Services, serving: Serving, address: str, stack: AsyncExitStack
+        self, services: ServerServices, serving: Serving, address: str, stack: AsyncExitStack
     ) -> None:
         self.services = services
         self.serving = serving

@@ -19,7 +19,6 @@ from tests.support.files import MemoryFiles
 from tests.support.running import run
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
-from windlass.api.steps.attempt import AttemptSteps
 from windlass.clock import RealChance, RealClock
 from windlass.domain.config import Config, health_pause_ms
 from windlass.domain.job.job import JobSpec
@@ -31,6 +30,7 @@ from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.health import HealthLoop
 from windlass.executors import load_executors
+from windlass.operations.attempts import AttemptSteps
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
 from windlass.store.memory.store import MemoryStore

@@ -9,7 +9,7 @@ from tests.embedded import functions
 from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.client.client import AsyncClient
-from windlass.client.service import HttpService
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
 
@@ -91,7 +91,7 @@ def test_the_asynchronous_client_does_the_same_over_http() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             token = server.admin.headers["Authorization"].removeprefix("Bearer ")
-            service = HttpService(Transport(server.address, token))
+            service = Service(Transport(server.address, token))
             async with AsyncClient(service=service) as client:
                 async with client.workflow("async", fail_fast=True) as wf:
                     first = wf.submit("shell", argv=["true"])

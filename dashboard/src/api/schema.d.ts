@@ -1149,23 +1149,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/live": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
-        get: operations["events.follow_changes"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/workflows": {
         parameters: {
             query?: never;
@@ -1776,6 +1759,23 @@ export interface paths {
         };
         /** Returns the machines of a pool as they came and went, its sizes, and what happened to it. */
         get: operations["history.pool_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Streams what changes among what a page shows, as ids; the page asks again for those. */
+        get: operations["events.follow_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -6358,7 +6358,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -6700,7 +6700,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -6733,7 +6733,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -6764,7 +6764,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -6799,7 +6799,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -6834,7 +6834,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
                 action: string;
             };
             cookie?: never;
@@ -7675,39 +7675,6 @@ export interface operations {
                 worker?: string | null;
                 since?: string | null;
                 last?: number | null;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description It was done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
-                };
-            };
-            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    "events.follow_changes": {
-        parameters: {
-            query: {
-                show: string[];
-                after?: number;
-                follow?: boolean;
             };
             header?: never;
             path?: never;
@@ -9072,7 +9039,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                worker: number;
+                worker: number | string;
             };
             cookie?: never;
         };
@@ -9119,6 +9086,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PoolHistory"];
+                };
+            };
+            /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    "events.follow_changes": {
+        parameters: {
+            query: {
+                show: string[];
+                after?: number;
+                follow?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It was done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
                 };
             };
             /** @description The server refused: 400, 413, 415 and 422 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the current state. */

@@ -24,9 +24,9 @@ from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import JobOption
 from windlass.domain.lifecycle.states import MEANINGS, TERMINAL, TRANSITIONS, State
 from windlass.domain.values.options import Option
+from windlass.operations.dispatch.routes import Route
 from windlass.plugins import Plugin, working_plugins
 from windlass.server.app import description_routes
-from windlass.server.http.routes import Route
 from windlass.server.metrics.reference import metrics_page, metrics_table
 from windlass.server.plugins import ServerPart, server_parts
 from windlass.server.routes import ALL

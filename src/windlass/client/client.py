@@ -31,7 +31,7 @@ from windlass.client.handles import AsyncJob, SpooledJob
 from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconnect
 from windlass.client.resources.bulk import edit_parts
 from windlass.client.resources.schedules import Planning, split_reference
-from windlass.client.service import HttpService, Service, SubmitOptions
+from windlass.client.service import Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
 from windlass.client.values.uploads import upload, with_uploads
@@ -146,12 +146,8 @@ class AsyncClient(Kept):
     @property
     def transport(self) -> Transport:
         """For calls this class has no method for."""
-        return self._transport("this client works without a server")
-
-    def _transport(self, why: str) -> Transport:
-        """Returns how to reach the server; without one it says `why` not."""
-        if not isinstance(self.service, HttpService):
-            raise Conflict("no_server", why)
+        if not isinstance(self.service.transport, Transport):
+            raise Conflict("no_server", "this client works without a server")
         return self.service.transport
 
     def with_options(
@@ -309,27 +305,17 @@ class AsyncClient(Kept):
 
     @property
     def tokens(self) -> "AsyncTokens":
-        """Tokens, which only servers have: list, create, rotate, revoke."""
+        """Tokens: list, create, rotate, revoke."""
         from windlass.client.resources.tokens import AsyncTokens
 
-        return AsyncTokens(
-            self._transport(
-                "an embedded client has no tokens, because nobody connects to it: start a server "
-                "with `windlass up`"
-            )
-        )
+        return AsyncTokens(self.service.transport)
 
     @property
     def pools(self) -> "AsyncPools":
-        """Pools of workers, which only servers have."""
+        """Pools of workers: list, apply, plan… Servers start and stop these workers."""
         from windlass.client.resources.pools import AsyncPools
 
-        return AsyncPools(
-            self._transport(
-                "an embedded client has no pools, because a server starts and stops their workers: "
-                "start one with `windlass up`"
-            )
-        )
+        return AsyncPools(self.service.transport)
 
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
@@ -432,9 +418,7 @@ class AsyncClient(Kept):
         """Where its jobs are, for people."""
         if self._connected is None:
             return "no server yet"
-        if isinstance(self._connected, HttpService):
-            return ", ".join(sorted(self._connected.transport.addresses))
-        return "embedded"
+        return ", ".join(sorted(self._connected.transport.addresses))
 
     def __repr__(self) -> str:
         return f"<windlass.{type(self).__name__}: {self.place}>"
@@ -485,8 +469,8 @@ def _connect(
     data: Path | None,
     reconnect: Reconnect,
     options: SubmitOptions,
-) -> HttpService:
+) -> Service:
     found = find_server(server, token, data)
     trust = trust_for(found.server)
     transport = Transport(found.server, found.token, trust=trust, renew=found.renew)
-    return HttpService(transport, reconnect, options)
+    return Service(transport, reconnect, options)

@@ -1,30 +1,30 @@
-"""What clients ask of a scheduler, and how a server is asked for it over HTTP.
+"""What clients ask of a scheduler.
 
-An embedded client asks the engine in its own process instead (`windlass/embedded`), in
-the same words: handles and clients do not know which of the two answers.
+A server is asked over HTTP, an embedded engine in the same process (`windlass/client/calls.py`).
+Handles and clients do not know which of the two answers.
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
-from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, Reconnect
-from windlass.client.resources.fleet import Fleet, HttpFleet
-from windlass.client.resources.schedules import HttpPlanning, Planning
-from windlass.client.transport import CHECK, Answer, Transport
+from windlass.client.calls import Answer, Calls
+from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, RECONNECT_SECONDS, Reconnect
+from windlass.client.resources.fleet import Fleet
+from windlass.client.resources.schedules import Planning
+from windlass.client.transport import CHECK
 from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
-    NotFound,
     WindlassError,
     WrongServer,
 )
@@ -53,7 +53,6 @@ from windlass.wire.steps import (
     SendReply,
     SendRequest,
 )
-from windlass.wire.workers import WorkerList
 from windlass.wire.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -104,124 +103,6 @@ class SubmitOptions(NamedTuple):
 PATIENT: Final = SubmitOptions()
 
 
-class Service(Protocol):
-    """Raises the errors of `windlass.domain.values.errors`."""
-
-    @property
-    def installation(self) -> Hashable:
-        """Which jobs it knows: those of services with an equal one have the same ids."""
-        ...
-
-    async def open(self) -> None:
-        """Opens the connections; the first call does so too."""
-        ...
-
-    async def submit(self, request: SubmitRequest) -> SubmitReply: ...
-
-    async def job(self, job: int) -> Job: ...
-
-    async def wait(self, job: int, seconds: float) -> Job:
-        """Returns the job once it has ended, or as it is when the time is up."""
-        ...
-
-    async def wait_some(self, request: WaitRequest) -> WaitReply:
-        """Returns those of several jobs that have ended, once enough have or time is up."""
-        ...
-
-    async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        """Returns a page of jobs; `query` has the filters, `after` and `limit`."""
-        ...
-
-    async def cancel(self, request: CancelRequest) -> CancelReply: ...
-
-    async def cancel_one(self, job: int, reason: str) -> CanceledJob: ...
-
-    async def delete(self, request: DeleteRequest) -> DeleteReply: ...
-
-    async def retry(self, job: int) -> RetryReply: ...
-
-    async def bulk(self, request: BulkRequest) -> BulkReply:
-        """Changes or counts some of the jobs that a filter finds."""
-        ...
-
-    async def explain(self, job: int) -> Explanation:
-        """Returns why a job waits."""
-        ...
-
-    async def explain_worker(self, worker: str) -> WorkerExplanation:
-        """Returns why the worker of this name or id is idle; raises `NotFound`."""
-        ...
-
-    async def time_spent(self, job: int) -> TimeSpent:
-        """Returns where a job's time went."""
-        ...
-
-    async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
-        """Returns a page of workflows; `query` has the filters, `after` and `limit`."""
-        ...
-
-    async def workflow(self, workflow: int) -> Workflow: ...
-
-    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        """Returns the workflow once it has ended, or as it is when the time is up."""
-        ...
-
-    async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow: ...
-
-    async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow: ...
-
-    async def send(self, request: SendRequest) -> SendReply:
-        """Sends a signal."""
-        ...
-
-    async def questions(self) -> list[Question]:
-        """Returns all questions that jobs wait to have answered."""
-        ...
-
-    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply: ...
-
-    def submitting(self, seconds: float | None, spools: bool | None) -> "Service":
-        """Returns the same service with other `SubmitOptions`; None: as they are.
-
-        One without a server returns itself.
-        """
-        ...
-
-    @property
-    def planning(self) -> Planning:
-        """Templates and schedules."""
-        ...
-
-    @property
-    def fleet(self) -> Fleet:
-        """Workers, queues and events."""
-        ...
-
-    def log(
-        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG
-    ) -> AsyncIterator[bytes]: ...
-
-    def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        """Yields the bytes of an artifact; raises `NotFound`."""
-        ...
-
-    async def upload(self, path: Path, namespace: str | None) -> Uploaded:
-        """Stores a file of this machine for jobs of a namespace."""
-        ...
-
-    async def close(self) -> None: ...
-
-
-def find_worker(worker: str, known: Iterable[tuple[int, str]]) -> int:
-    """Returns the id of the worker with this name, else with this number; raises `NotFound`."""
-    by_name = {name: number for number, name in known}
-    if worker in by_name:
-        return by_name[worker]
-    if worker.isdigit() and int(worker) in by_name.values():
-        return int(worker)
-    raise NotFound("worker", worker)
-
-
 def fresh_key() -> str:
     """Returns a new unique key."""
     return os.urandom(16).hex()
@@ -257,28 +138,32 @@ async def skip(chunks: AsyncIterator[bytes], count: int) -> AsyncIterator[bytes]
         count = max(count - len(chunk), 0)
 
 
-class HttpService:
-    """Implements `Service`."""
+class Service:
+    """Asks a scheduler, over HTTP or in this process; raises `windlass.domain.values.errors`."""
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Calls,
         reconnect: Reconnect | None = None,
         options: SubmitOptions = PATIENT,
     ) -> None:
         self.transport = transport
-        self._reconnect = reconnect or Reconnect()
+        # In this process, nothing is away that could come back.
+        self._reconnect = reconnect or Reconnect(
+            RECONNECT_SECONDS if transport.may_lose_answers else 0
+        )
         self._options = options
-        self.planning = HttpPlanning(transport, self._send, fresh_key)
-        self.fleet = HttpFleet(transport, self._reconnect)
+        self.planning = Planning(transport, self._send, fresh_key)
+        self.fleet = Fleet(transport, self._reconnect)
 
     @property
     def installation(self) -> Hashable:
-        """The addresses of its servers."""
-        return self.transport.addresses
+        """Which jobs it knows: those of services with an equal one have the same ids."""
+        return self.transport.installation
 
     async def open(self) -> None:
-        """Delivers what waits in the spool; connections are made as they are needed."""
+        """Gets ready, and delivers what waits in the spool; the first call does the former too."""
+        await self.transport.open()
         spool = self._options.spool
         if spool is not None and await spool.is_waiting(self.place):
             from windlass.ports.test_runs import refuse_in_tests
@@ -289,7 +174,7 @@ class HttpService:
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Sends a submission with a key, so that it can be repeated if no answer came."""
-        if request.jobs and request.key is None:
+        if request.jobs and request.key is None and self.transport.may_lose_answers:
             request = msgspec.structs.replace(request, key=fresh_key())
         with sending(request.jobs) as jobs:
             if jobs is not request.jobs:
@@ -326,8 +211,13 @@ class HttpService:
         """The addresses of its servers, as a spool notes them."""
         return ",".join(sorted(self.transport.addresses))
 
-    def submitting(self, seconds: float | None, spools: bool | None) -> "HttpService":
-        """Returns a service with other options, on the same connections."""
+    def submitting(self, seconds: float | None, spools: bool | None) -> Self:
+        """Returns a service with other options, on the same connections; None: as they are.
+
+        One in this process returns itself: there is no server that could be away.
+        """
+        if not self.transport.may_lose_answers:
+            return self
         old = self._options
         if spools and old.spool is None:
             got = '"spool" in a client without a folder'
@@ -337,7 +227,7 @@ class HttpService:
             old.spool,
             old.spools if spools is None else spools,
         )
-        return HttpService(self.transport, self._reconnect, options)
+        return type(self)(self.transport, self._reconnect, options)
 
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
@@ -372,9 +262,7 @@ class HttpService:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/explain", Explanation)
 
     async def explain_worker(self, worker: str) -> WorkerExplanation:
-        found = await self._repeat("GET", "/api/v1/workers", WorkerList)
-        number = find_worker(worker, [(one.id, one.name) for one in found.workers])
-        path = f"/api/v1/workers/{number}/explain"
+        path = f"/api/v1/workers/{quote(worker, safe='')}/explain"
         return await self._repeat("GET", path, WorkerExplanation)
 
     async def time_spent(self, job: int) -> TimeSpent:

@@ -8,7 +8,7 @@ import io
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -17,6 +17,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
+from windlass.client.calls import Answer, query_pairs
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -68,14 +69,6 @@ class ServerError(WindlassError):
     @property
     def message(self) -> str:
         return str(self.args[2])
-
-
-class Answer(NamedTuple):
-    """A status, a body and the headers."""
-
-    status: int
-    content: bytes
-    headers: Mapping[str, str] = {}
 
 
 class _OpenSession(NamedTuple):
@@ -134,6 +127,19 @@ class Transport:
     def server(self) -> str:
         """Returns the address that the next call uses."""
         return self._servers[0]
+
+    @property
+    def installation(self) -> Hashable:
+        """The addresses of its servers."""
+        return self.addresses
+
+    @property
+    def may_lose_answers(self) -> bool:
+        """True: a connection may break after the call."""
+        return True
+
+    async def open(self) -> None:
+        """Does nothing: connections are made as they are needed."""
 
     async def call(
         self,
@@ -320,8 +326,8 @@ class Transport:
         return True
 
     def _url(self, path: str, query: Mapping[str, Any] | None) -> URL:
-        pairs = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-        asked = f"?{urlencode(pairs, doseq=True)}" if pairs else ""
+        pairs = list(query_pairs(query))
+        asked = f"?{urlencode(pairs)}" if pairs else ""
         return URL(f"{self.server}{quote(path, safe=SAFE)}{asked}", encoded=True)
 
     def _headers(self) -> dict[str, str]:
@@ -407,13 +413,6 @@ def _is_address(server: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-def _text(value: Any) -> Any:
-    """Writes a value for a query string, with booleans as `true` and `false`."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return [_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def error_of(response: Answer, server: str = "the address") -> WindlassError:

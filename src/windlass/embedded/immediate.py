@@ -14,9 +14,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 import uvloop
 
 from windlass.client.blocking.loop_thread import LoopThread
+from windlass.client.service import Service
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.values.quantities import parse_moment
-from windlass.embedded.service import EngineService
+from windlass.embedded.in_process import OWN, InProcess
 from windlass.executors.python.messages import Done, Failed
 from windlass.wire.jobs import Job, SubmitReply, SubmitRequest, WaitRequest
 
@@ -101,8 +102,10 @@ class CallerThread(LoopThread):
         loop.call_soon_threadsafe(_settle, item.future, report)
 
 
-class ImmediateService(EngineService):
+class ImmediateService(Service):
     """Submits jobs and lets them run at once, as far as they can."""
+
+    transport: InProcess
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         reply = await super().submit(request)
@@ -111,11 +114,12 @@ class ImmediateService(EngineService):
 
     async def _let_run(self, ids: list[int]) -> None:
         """Waits until the jobs have ended, or wait for something else than their turn."""
-        loop = asyncio.get_running_loop()
+        services, loop = await self.transport.services(), asyncio.get_running_loop()
         taken_at = loop.time()
         while True:
-            jobs = await self.some_jobs(ids)
-            active = [job for job in jobs if job.state in AT_WORK or await self._is_ready(job)]
+            jobs = await services.queries.some_jobs(ids, OWN)
+            now = await services.engine.now()
+            active = [job for job in jobs if job.state in AT_WORK or _is_ready(job, now)]
             if any(job.state in AT_WORK for job in active):
                 taken_at = loop.time()
             if not active:
@@ -128,7 +132,7 @@ class ImmediateService(EngineService):
 
     async def _all_hindered(self, jobs: list[Job]) -> bool:
         """Returns whether each of the jobs waits for something that the worker cannot change."""
-        engine = (await self._api()).engine
+        engine = (await self.transport.services()).engine
         workers = await engine.store.read(lambda tx: tx.workers.all())
         if not any(may_claim(worker.status) for worker in workers):
             return False  # It is still starting.
@@ -137,11 +141,12 @@ class ImmediateService(EngineService):
                 return False
         return True
 
-    async def _is_ready(self, job: Job) -> bool:
-        if job.state != "queued":
-            return False
-        at = job.not_before
-        return at is None or parse_moment(at, "not_before") <= await self.now()
+
+def _is_ready(job: Job, now: int) -> bool:
+    if job.state != "queued":
+        return False
+    at = job.not_before
+    return at is None or parse_moment(at, "not_before") <= now
 
 
 def _settle(future: "asyncio.Future[Done | Failed]", report: Done | Failed) -> None:

@@ -9,13 +9,14 @@ from typing import Final
 import structlog
 from structlog.typing import EventDict
 
+from windlass.client.service import Service
 from windlass.domain.config import Config
 from windlass.domain.matching.room import parse_offer
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.embedded.immediate import CallerThread, ImmediateService
 from windlass.embedded.in_caller import CallerExecutor
+from windlass.embedded.in_process import InProcess
 from windlass.embedded.node import Node, NodeOptions
-from windlass.embedded.service import EngineService
 from windlass.tasks.task import importing
 from windlass.worker.attempt.records import ENDED
 
@@ -25,9 +26,9 @@ MEMORY: Final = (":memory:", "memory:")
 def embedded_service(
     store: str | Path, workers: int | None, blobs: str | None, drain: float, config: Config | None,
     resources: str | None = None,
-) -> EngineService:  # fmt: skip
+) -> Service:  # fmt: skip
     """Returns a service over the store; its first call starts the engine."""
-    return EngineService(Node(_options(store, workers, blobs, drain, config, resources)))
+    return Service(InProcess(Node(_options(store, workers, blobs, drain, config, resources))))
 
 
 def immediate_service(
@@ -37,7 +38,8 @@ def immediate_service(
     if str(store) not in MEMORY:
         raise InvalidInput("store", ":memory: with immediate, for jobs of this process", store)
     options = _options(store, 1, None, 0.0, config, resources)
-    return ImmediateService(Node(options, CallerExecutor(thread.hand_over)))
+    node = Node(options, CallerExecutor(thread.hand_over))
+    return ImmediateService(InProcess(node))
 
 
 def _options(

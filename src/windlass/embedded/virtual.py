@@ -15,12 +15,13 @@ import msgspec
 
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.handles import ENDS
+from windlass.client.service import Service
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.job.forms import DURATION, milliseconds
 from windlass.domain.rows.records import InboxRow
 from windlass.domain.values.errors import Conflict, WaitTimeout
-from windlass.embedded.service import Api, EngineService
+from windlass.embedded.in_process import InProcess
 from windlass.embedded.virtual_attempt import Place
 from windlass.embedded.virtual_worker import VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
@@ -30,6 +31,7 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.reactions import ReactionsLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.operations.services import Services
 from windlass.ports.store import ReadTx
 from windlass.store.memory.store import MemoryStore
 from windlass.transactions.catching import Catcher
@@ -114,17 +116,17 @@ class VirtualNode:
             await backend.close()
 
 
-class VirtualService(EngineService):
-    """Runs what is ready before it says that something has not ended."""
+class VirtualCalls(InProcess):
+    """Calls an engine that has all submissions of tests' transactions."""
 
-    drain: Callable[[], int]
     catcher: Catcher
 
-    async def _api(self) -> Api:
-        """Returns the engine, which has all submissions of tests' transactions."""
-        api = await super()._api()
-        await self.receive(api.backend)
-        return api
+    async def services(self) -> Services:
+        """Returns what operations work with; moves what was caught first."""
+        services = await super().services()
+        if (backend := self._node.backend) is not None:
+            await self.receive(backend)
+        return services
 
     async def receive(self, backend: Backend) -> None:
         """Puts what was caught into the inbox, as committed transactions do, and moves it."""
@@ -142,6 +144,12 @@ class VirtualService(EngineService):
 
         await backend.engine.run(put)
         await backend.inbox.move()
+
+
+class VirtualService(Service):
+    """Runs what is ready before it says that something has not ended."""
+
+    drain: Callable[[], int]
 
     async def wait(self, job: int, seconds: float) -> Job:
         """Returns the job once it has ended; raises `NotYet` if that needs time to pass."""
@@ -205,10 +213,11 @@ class VirtualFleet:
         self.clock = VirtualClock(RealClock().now_ms())
         self.thread = VirtualThread(forks=False)
         self._node = VirtualNode(self.clock, config or Config())
-        # It has what the service asks of a node.
-        self.service = VirtualService(self._node)  # type: ignore[arg-type]
+        # It has what the calls ask of a node.
+        self._calls = VirtualCalls(self._node)  # type: ignore[arg-type]
+        self._calls.catcher = self.catcher = Catcher(self._take)
+        self.service = VirtualService(self._calls)
         self.service.drain = self.drain
-        self.service.catcher = self.catcher = Catcher(self._take)
         self._worker: VirtualWorker
         self._loops: tuple[Any, ...] = ()
         self._backend: Backend
@@ -278,7 +287,7 @@ class VirtualFleet:
 
     async def _look(self) -> None:
         """Runs each loop once, as servers do every few seconds."""
-        await self.service.receive(self._backend)
+        await self._calls.receive(self._backend)
         await self._worker.beat()
         for loop in self._loops:
             await loop.run_once(self.clock.now_ms())

@@ -8,17 +8,17 @@ from typing import Any, Final
 from windlass.dashboard import Page
 from windlass.domain.access.rights import Action
 from windlass.domain.values.addresses import is_loopback
+from windlass.operations.dispatch.routes import Routes
 from windlass.server.http.asgi import Application, Receive, Scope, Send
-from windlass.server.http.call import Call
+from windlass.server.http.call import HttpCall
 from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
 from windlass.server.http.origin import Hosts
-from windlass.server.http.routes import Routes
 from windlass.server.plugin_pages import PluginPages
 from windlass.server.plugins import server_parts
 from windlass.server.routes import ALL
 from windlass.server.serve import Listen, Serving
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 
 STRICT: Final = (b"strict-transport-security", b"max-age=31536000")  # a year
 OPENAPI_TYPE: Final = "application/vnd.oai.openapi+json"
@@ -27,7 +27,7 @@ description_routes = Routes("", "system")
 
 
 @description_routes.get("/openapi.json", needs=Action.DESCRIBE_API, media_type=OPENAPI_TYPE)
-async def describe_routes(call: Call) -> dict[str, Any]:
+async def describe_routes(call: HttpCall) -> dict[str, Any]:
     """Returns this description."""
     del call
     return describe(API, version("windlass"))
@@ -38,7 +38,7 @@ ROUTES: Final = (*API, *description_routes)
 
 
 def create_app(
-    services: Services,
+    services: ServerServices,
     names: Collection[str] = (),
     exposed: bool = False,
     page: Page | None = None,
@@ -77,7 +77,7 @@ def only_by_tls(send: Send) -> Send:
 
 
 def start_serving(
-    services: Services,
+    services: ServerServices,
     listen: Listen,
     bound: socket.socket,
     names: Collection[str] = (),

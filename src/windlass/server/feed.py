@@ -1,6 +1,5 @@
 """Follows the event log, for event streams, the counters and the server's log."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Final, Protocol
 
@@ -8,7 +7,7 @@ import msgspec
 
 from windlass.domain.rows.events import Event
 from windlass.engine.history.event_lines import EventLines
-from windlass.engine.history.read_events import read_new
+from windlass.engine.history.read_events import EventReader
 from windlass.ports.loop_time import give_way
 from windlass.ports.store import Store
 from windlass.server.metrics import Meters
@@ -33,7 +32,7 @@ class FeedReport(msgspec.Struct, frozen=True):
     events: int
 
 
-class Feed:
+class Feed(EventReader):
     """A loop that passes new events to the meters and, as `lines`, to the log."""
 
     name = "feed"
@@ -47,22 +46,13 @@ class Feed:
         lines: EventLines | None = None,
         spans: Spans | None = None,
     ) -> None:
-        self._store = store
+        super().__init__(store)
         self._meters = meters
         self._counted = counted
         self._lines = lines
         self._spans = spans
         self._after = -1
         self._logged = -1  # lines of earlier events were written before this server started
-        # A store that waits for gaps in the log does so for one reader at a time.
-        self._turn = asyncio.Lock()
-        self.chunk_turn = asyncio.Lock()  # of all streams: others get theirs between two chunks
-
-    async def read_after(self, after: int, count: int) -> Sequence[Event]:
-        """Returns events behind `after`, up to the first gap that may still be filled."""
-        async with self._turn:
-            events, _ = await read_new(self._store, after, count)
-        return events
 
     async def begin(self) -> None:
         """Logs what is behind the newest event, and counts what no server has counted."""

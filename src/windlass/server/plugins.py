@@ -14,9 +14,9 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.dispatch.routes import Route
 from windlass.plugins import Plugin, PluginFailed, load_part, working_plugins
 from windlass.ports.clock import Clock
-from windlass.server.http.routes import Route
 from windlass.server.metrics.catalogue import Metric
 
 log = structlog.get_logger()

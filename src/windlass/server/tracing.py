@@ -12,9 +12,9 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.ids import shown_attempt
+from windlass.operations.dispatch.call import Call
 from windlass.ports.clock import Clock
 from windlass.ports.store import Store
-from windlass.server.http.call import Call
 from windlass.server.workflow_spans import WorkflowSpans
 from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.attributes import of_job, of_sending
@@ -155,7 +155,7 @@ class RootSpans:
 
 
 async def submit_traced(
-    call: Call, data: SubmitRequest, tracing: Tracing, clock: Clock
+    call: Call, data: SubmitRequest, *, tracing: Tracing, clock: Clock
 ) -> SubmitReply:
     """Submits jobs in a span; jobs without a trace get that of the request."""
     began = clock.now_ms()
@@ -182,7 +182,7 @@ async def submit_traced(
 
 
 def _parent(call: Call, data: SubmitRequest) -> Trace | None:
-    for name, value in call.headers:
-        if name == HEADER:
-            return parse_trace(value.decode("ascii", "replace"))
+    header = call.header(HEADER)
+    if header:
+        return parse_trace(header)
     return next((t for job in data.jobs if (t := parse_trace(job.trace)) is not None), None)

@@ -6,9 +6,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from windlass.api.jobs import Jobs
-from windlass.api.queries import Queries
-from windlass.api.schedules.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
@@ -36,6 +33,9 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
+from windlass.operations.jobs import Jobs
+from windlass.operations.planner import WirePlanner
+from windlass.operations.queries import Queries
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier

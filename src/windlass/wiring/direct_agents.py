@@ -3,13 +3,12 @@
 import os
 import sys
 
-from windlass.api.children import Children
-from windlass.api.steps.attempt import AttemptSteps
 from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.executors import add_named, load_executors
 from windlass.executors.python.executor import PythonExecutor
+from windlass.operations.attempts import AttemptSteps, Children
 from windlass.ports.executor import Executor
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway

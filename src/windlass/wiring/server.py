@@ -6,15 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from windlass.api.fleet.services import fleet_services
-from windlass.api.graphs.graphs import WorkflowGraphs
-from windlass.api.jobs import Jobs
-from windlass.api.lists.overview import Overviews
-from windlass.api.queries import Queries
-from windlass.api.steps.signals import Signals
-from windlass.api.workflows import Workflows
+from msgspec import structs
+
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import Level
@@ -26,9 +21,7 @@ from windlass.engine.loops.pools import PoolsLoop
 from windlass.engine.loops.running.standby import ServerHeartbeat
 from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.token_uses import TokenUses
-from windlass.engine.pools.pools import Pools
 from windlass.ports.clock import Clock
-from windlass.providers import make_provider
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line
 from windlass.server.feed import Feed
@@ -38,20 +31,19 @@ from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
 from windlass.server.plugins import start_parts
 from windlass.server.readiness import Readiness
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.code_flow import CodeFlow
 from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.states import States, shared_key
-from windlass.server.tracing import JobSpans, RootSpans
+from windlass.server.tracing import JobSpans, RootSpans, submit_traced
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
 from windlass.wiring.backend import ServerOptions, running_backend
-
-POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
+from windlass.wiring.services import make_services
 
 
 @asynccontextmanager
-async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
+async def running_services(options: ServerOptions) -> AsyncIterator[ServerServices]:
     """Runs an engine with everything that a server's routes call."""
     clock = RealClock()
     meters = Meters(options.store.partition(":")[0])
@@ -59,54 +51,39 @@ async def running_services(options: ServerOptions) -> AsyncIterator[Services]:
     async with running_backend(options) as backend:
         engine = backend.engine
         backend.loops.start()
-        counters, names = engine.counters, WorkerNames(engine.store)
+        callers = SignedCallers(options.sign_in, clock)
+        signed = callers if options.sign_in.is_on else None
+        base = make_services(backend, options.data, options.address, signed)
+        counters, access, pools = engine.counters, base.access, base.pools
         tracing = _start_tracing(engine, clock)
-        feed = _make_feed(engine, names, meters, options.log_level, tracing)
+        feed = _make_feed(engine, base.names, meters, options.log_level, tracing)
         await feed.begin()
         tickers: list[Ticker[Any]] = [Ticker(feed, clock, counters)]
-        providers = partial(make_provider, place=options.data / POOLS, clock=clock)
-        pools = Pools(engine, RealSecrets(), providers, address=options.address)
         sizing = Ticker(PoolsLoop(pools), clock, counters)
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
-        callers = SignedCallers(options.sign_in, clock)
-        access = Access(engine, RealSecrets(), callers if options.sign_in.is_on else None)
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
         audit = AuditLog(engine.store, clock, RealSecrets().secret())
-        queries = Queries(engine, backend.inbox)
-        live = LiveHub(engine.store, feed.read_after, queries.places)
+        live = LiveHub(engine.store, feed.read_after, base.queries.places)
         loops: tuple[Loop[Any], ...] = (audit, TokenUses(access), live)
         tickers += [Ticker(loop, clock, counters) for loop in loops]
         for ticker in tickers:
             ticker.start()
+        traced = None
+        if tracing is not None:
+            traced = partial(submit_traced, tracing=tracing, clock=clock)
         try:
-            yield Services(
-                engine=engine,
-                queries=queries,
-                overviews=Overviews(engine),
-                jobs=Jobs(engine, queries),
-                workflows=Workflows(engine),
-                graphs=WorkflowGraphs(engine),
-                signals=Signals(engine, queries, RealSecrets().secret),
-                files=backend.files,
-                access=access,
-                feed=feed,
+            yield ServerServices(
+                **{**structs.asdict(base), "feed": feed, "submit_traced": traced},
                 live=live,
-                names=names,
                 meters=meters,
-                clock=clock,
-                templates=backend.templates,
-                schedules=backend.schedules,
-                reactions=backend.reactions,
-                pools=pools,
                 stop_pools=partial(sizing.stop, options.config.drain_limit_ms),
                 readiness=Readiness(engine, backend.blobs, backend.inbox),
                 stopping=asyncio.Event(),
                 callers=callers,
                 audit=audit,
-                fleet=fleet_services(engine, queries, clock),
                 sign_ins=sign_ins,
                 marks=await make_marks(engine, RealSecrets()),
                 code_flow=_code_flow(callers, engine, sign_ins, clock),
@@ -160,7 +137,7 @@ def _code_flow(
     return CodeFlow(callers, oidc, states=states, rate=rate, secrets=secrets, clock=clock)
 
 
-async def ensure_admin_token(services: Services, path: Path) -> str:
+async def ensure_admin_token(services: ServerServices, path: Path) -> str:
     """Returns the admin token of this data directory; creates it, private to its owner, once."""
     known = _read_secret(path)
     if known and await services.access.identify(known) is not None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from windlass.api.verification import check
 from windlass.blobs.local import LocalBlobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.clock import RealChance, RealClock, RealSecrets
@@ -15,6 +14,7 @@ from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.epochs import Restored
 from windlass.engine.fleet.losses import restored
+from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store

@@ -4,11 +4,11 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
-from windlass.api.queries import Queries
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
+from windlass.operations.queries import Queries
 
 ROOT = Identity(1, "root", Role.ADMIN)
 

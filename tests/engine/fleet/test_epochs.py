@@ -7,7 +7,6 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import MINUTE, Rig
-from windlass.api.queries import Queries
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.forms import Backoff
 from windlass.domain.rows.gaps import Mark
@@ -15,6 +14,7 @@ from windlass.domain.values.errors import Conflict, Lost, NotFound
 from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.fleet.losses import check_marks, explain_missing
 from windlass.engine.verify.check import verify
+from windlass.operations.queries import Queries
 
 FIRST = 1_000_001
 

@@ -7,7 +7,6 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.api.queries import Queries
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
@@ -16,6 +15,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.workers import MAX_PENDING
 from windlass.engine.history.event_lines import WorkerNames
+from windlass.operations.queries import Queries
 from windlass.wire.sync import Finished
 
 

@@ -13,10 +13,6 @@ from tests.engine.support.player import Player
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from tests.engine.support.rigs import Rigs
 from tests.support.forms import by_form
-from windlass.api.lists import past
-from windlass.api.lists.overview import Overviews
-from windlass.api.lists.past_jobs import PastJobs
-from windlass.api.queries import Queries
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
@@ -25,6 +21,10 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.series import SeriesLoop
+from windlass.operations.overview import Overviews
+from windlass.operations.past import moments as past
+from windlass.operations.past.jobs import PastJobs
+from windlass.operations.queries import Queries
 from windlass.wire.jobs import Job
 
 ADMIN = Identity(1, "admin", Role.ADMIN)

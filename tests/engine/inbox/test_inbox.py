@@ -9,8 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.engine.support.rig import HOUR, Rig
-from windlass.api.jobs import Jobs
-from windlass.api.queries import Queries
 from windlass.domain.access.policy import AccessPolicy
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.config import Config
@@ -21,6 +19,8 @@ from windlass.engine.history.retention import trim_aliases
 from windlass.engine.inbox.inbox import Inbox, InboxRequest
 from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.operations.jobs import Jobs
+from windlass.operations.queries import Queries
 from windlass.ports.store import WriteTx
 
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from tests.engine.support.rig import Rig
-from windlass.api.queries import Queries
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
+from windlass.operations.queries import Queries
 from windlass.wire.jobs import LinkedJob
 from windlass.workflows.graph import Edge, graph_of_jobs
 

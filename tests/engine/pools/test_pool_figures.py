@@ -4,11 +4,11 @@ from typing import Any
 
 from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
-from windlass.api.fleet.history import Histories
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.rows.series import MINUTE as BY_MINUTE
 from windlass.domain.rows.series import STEPS, SeriesKind, read_plan
 from windlass.engine.history.retention import trim_series
+from windlass.operations.history import Histories
 
 ADMIN = Identity(0, "tests", Role.ADMIN)
 

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.engine.support.rig import Rig
-from windlass.api.schedules.planner import WirePlanner
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
@@ -21,6 +20,7 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import RunTarget
 from windlass.engine.schedules.schedules import ScheduleInput, Schedules
 from windlass.engine.schedules.templates import Templates
+from windlass.operations.planner import WirePlanner
 
 NAMESPACE = "default"
 JOB = {"task": "shell", "args": {"argv": ["true"]}}

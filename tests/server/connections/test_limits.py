@@ -18,10 +18,8 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, TooManyRequests
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import pass_time
-from windlass.server.app import ROUTES
 from windlass.server.connections import guarded_http
 from windlass.server.connections.refusals import Reason
-from windlass.server.costs import BULK, COSTLY
 from windlass.server.http.callers import Callers
 
 QUICK = HttpLimits(header_timeout_ms=200, body_timeout_ms=200, body_rate=500)
@@ -334,10 +332,6 @@ def test_large_bodies_of_all_callers_together_are_limited_too() -> None:
     one.end()
     other.hold(2 * 2**20)
     other.end()
-
-
-def test_every_route_in_the_tables_of_costs_exists() -> None:
-    assert {(route.method, route.path) for route in ROUTES} >= COSTLY | BULK
 
 
 def test_large_bodies_in_memory_are_limited_before_they_are_read() -> None:

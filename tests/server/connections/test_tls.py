@@ -24,7 +24,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.server.app import start_serving
 from windlass.server.connections.tls import TlsFiles, load_context
 from windlass.server.serve import Listen, Serving, address_of, bind
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.wire.enrolment import EnrolRequest
 from windlass.wire.sync import SyncRequest
 from windlass.wiring.backend import ServerOptions
@@ -73,7 +73,7 @@ def files(tmp_path: Path) -> Files:
 class Secured(NamedTuple):
     """A server over TLS in this loop."""
 
-    services: Services
+    services: ServerServices
     serving: Serving
     address: str
 

@@ -5,10 +5,10 @@ from typing import Any
 from tests.server.routes.test_pools import POOL
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
-from windlass.api.fleet.spells import Machine, machines_of, sizes_of, spells_of
 from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
+from windlass.operations.spells import Machine, machines_of, sizes_of, spells_of
 from windlass.wire.sync import Finished, Started
 
 

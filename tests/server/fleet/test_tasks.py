@@ -83,7 +83,7 @@ def test_a_hostile_worker_neither_floods_nor_injects_nor_replaces_a_built_in_tas
             for number in range(2, 14):
                 named = [{**one, "name": f"{number}{one['name']}"} for one in many]
                 await server.worker(f"w{number}", metadata=told(*named))
-            server.services.fleet.tasks._known = None  # as some seconds later
+            server.services.tasks._known = None  # as some seconds later
             whole = (await server.admin.get("/api/v1/tasks")).json()
             assert len(whole["tasks"]) <= 1_005
             assert whole["more"]

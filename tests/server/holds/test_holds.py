@@ -13,9 +13,9 @@ from tests.support.running_server import RunningServer, error_of, job, running_s
 from tests.support.waiting import until
 from windlass.clock import thread_seconds
 from windlass.domain.access.rights import Role
+from windlass.operations import events
 from windlass.ports.loop_time import DOING, SLICE_S, STEP, give_way, give_way_if_long
 from windlass.server.metrics.holds import MAX_HOLD_S, Holds
-from windlass.server.routes import events
 
 MANY = 5_000
 

@@ -7,10 +7,10 @@ import pytest
 
 from windlass.domain.access.rights import Action
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.dispatch.binding import Binder, Body, explain_misfit, signature_of
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Route
 from windlass.server.app import ROUTES
-from windlass.server.http.binding import Binder, Body, explain_misfit, signature_of
-from windlass.server.http.call import Call
-from windlass.server.http.routes import Route
 from windlass.wire.jobs import JOB_FILTERS, Where
 from windlass.wire.numbers import Id
 

@@ -7,9 +7,9 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import JSON, RunningServer, running_server
-from windlass.api.errors import Forbidden
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.app import ROUTES
 from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https
 

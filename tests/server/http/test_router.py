@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.server.http.router import Router
+from windlass.operations.dispatch.router import Router
 
 PATHS = (
     "/",

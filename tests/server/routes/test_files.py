@@ -15,7 +15,7 @@ from tests.support.running_server import (
     job,
     running_server,
 )
-from windlass.client.service import LOG_PART, HttpService
+from windlass.client.service import LOG_PART, Service
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict
@@ -163,7 +163,7 @@ def test_a_client_reads_a_log_of_any_length_in_parts() -> None:
             pieces = [bytes([ord("a") + n]) * SEGMENT_LIMIT for n in range(3)]
             for n, piece in enumerate(pieces):
                 await worker.gateway.append_log(holder, n * SEGMENT_LIMIT, piece)
-            service = HttpService(Transport(server.address, await server.token(Role.VIEWER)))
+            service = Service(Transport(server.address, await server.token(Role.VIEWER)))
             parts = [part async for part in service.log(holder.job, follow=False)]
             assert b"".join(parts) == b"".join(pieces)
             assert max(map(len, parts)) <= LOG_PART
@@ -179,7 +179,7 @@ def test_a_log_is_read_to_where_it_ended_when_reading_began() -> None:
         async with running_server() as server:
             worker, holder = await _running(server)
             await worker.gateway.append_log(holder, 0, b"a" * (LOG_PART + 1))
-            service = HttpService(Transport(server.address, await server.token(Role.VIEWER)))
+            service = Service(Transport(server.address, await server.token(Role.VIEWER)))
             parts = service.log(holder.job, follow=False)
             read = len(await anext(parts))
             await worker.gateway.append_log(holder, LOG_PART + 1, b"b" * LOG_PART)

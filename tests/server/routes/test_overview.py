@@ -8,9 +8,6 @@ import httpx
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
-from windlass.api.lists import attention
-from windlass.api.lists.overview import Table
-from windlass.api.lists.slots import Span
 from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import LEAVING, WorkerStatus, offline
@@ -20,6 +17,9 @@ from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
+from windlass.operations import attention
+from windlass.operations.overview import Table
+from windlass.operations.past.slots import Span
 from windlass.ports.store import WriteTx
 from windlass.wire.sync import Finished
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.client.client import AsyncClient
-from windlass.client.service import HttpService
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Unreachable
@@ -239,7 +239,7 @@ def test_the_client_starts_templates_and_keeps_schedules() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             token = await server.token(Role.OPERATOR)
-            service = HttpService(Transport(server.address, token))
+            service = Service(Transport(server.address, token))
             async with AsyncClient(service=service) as client:
                 await client.planning.put_template("t", TemplateRequest(body=BODY))
                 made = await client.start_template("t", {"tag": "x"}, key="k")
@@ -320,7 +320,7 @@ def test_the_client_repeats_a_start_whose_answer_was_lost() -> None:
         async with running_server() as server:
             await put(server.admin, "/api/v1/templates/t", {"body": BODY})
             transport = Forgetful(server.address, await server.token(Role.SUBMITTER))
-            async with AsyncClient(service=HttpService(transport)) as client:
+            async with AsyncClient(service=Service(transport)) as client:
                 made = await client.start_template("t", {"tag": "x"})
             assert transport.lost == 1
             (only,) = (await server.admin.get("/api/v1/workflows")).json()["workflows"]

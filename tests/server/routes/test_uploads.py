@@ -11,7 +11,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RAW, error_of, job, running_server
 from windlass.client.client import AsyncClient
-from windlass.client.service import HttpService
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
@@ -115,7 +115,7 @@ def test_a_client_uploads_a_file_over_http(tmp_path: Path) -> None:
             path = tmp_path / "large"
             path.write_bytes(b"z" * 3_000_000)
             transport = Transport(server.address, await server.token(Role.SUBMITTER, "default"))
-            service = HttpService(transport)
+            service = Service(transport)
             done = await service.upload(path, None)
             assert (done.namespace, done.size) == ("default", 3_000_000)
             await service.close()
@@ -127,7 +127,7 @@ def test_a_client_sends_large_arguments_beside_the_job(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with running_server() as server:
             token = await server.token(Role.SUBMITTER, "default")
-            client = AsyncClient(service=HttpService(Transport(server.address, token)))
+            client = AsyncClient(service=Service(Transport(server.address, token)))
             text = "x" * 3_000_000
             args = {"function": "m:f", "args": [text, 1], "kwargs": {"more": [text]}}
             first = await client.submit(JobSpec(task="python", args=args))
@@ -152,7 +152,7 @@ def test_a_value_that_many_jobs_get_is_sent_once() -> None:
     async def scenario() -> None:
         async with running_server() as server:
             token = await server.token(Role.SUBMITTER, "default")
-            service = HttpService(Transport(server.address, token))
+            service = Service(Transport(server.address, token))
             sent: list[Path] = []
             upload = service.upload
 

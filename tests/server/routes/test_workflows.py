@@ -9,7 +9,7 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
 from windlass.client.client import AsyncClient
 from windlass.client.errors import WorkflowFailed
-from windlass.client.service import HttpService
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.rights import Role
@@ -189,7 +189,7 @@ def test_workflows_of_others_do_not_exist() -> None:
 def test_a_handle_shows_waits_cancels_and_retries() -> None:
     async def scenario() -> None:
         async with running_server() as server:
-            service = HttpService(Transport(server.address, await server.token(Role.ADMIN)))
+            service = Service(Transport(server.address, await server.token(Role.ADMIN)))
             async with AsyncClient(service=service):
                 made = await _make(server, job(name="a"), job(name="b", after=["a"]))
                 handle = AsyncWorkflow(service, made["workflow"])

@@ -2,13 +2,13 @@
 
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
-from windlass.api.lists.live_depths import SHARED_MS, LiveDepths
 from windlass.clock import RealChance
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import read_counted
+from windlass.operations.live_depths import SHARED_MS, LiveDepths
 from windlass.ports.store import ReadTx
 
 START = 1_000_000_000_000

@@ -10,10 +10,10 @@ import aiohttp
 from tests.support.leftovers import remove_dead_sockets
 from tests.support.running import run
 from tests.worker.rig import Rig, play
-from windlass.api.children import Children
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.operations.attempts import Children
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.attempt.job_socket import APART, NOTE, PATH_LIMIT, JobSocket
 from windlass.worker.attempt.secrets import Secrets

@@ -81,10 +81,10 @@ class Connection:
         """Returns a client of the server, which tries again for as long as `reconnect` says."""
         from windlass.client.blocking.client import Client
         from windlass.client.client import AsyncClient
-        from windlass.client.service import HttpService
+        from windlass.client.service import Service
 
         again = None if reconnect is None else reconnect_for(reconnect)
-        return Client(client=AsyncClient(service=HttpService(self.transport(), again)))
+        return Client(client=AsyncClient(service=Service(self.transport(), again)))
 
     @property
     def scope(self) -> dict[str, Any]:

@@ -225,7 +225,7 @@ class Client(BlockingClient):
 
     @property
     def tokens(self) -> "Tokens":
-        """Tokens, which only servers have: list, create, rotate, revoke."""
+        """Tokens: list, create, rotate, revoke."""
         from windlass.client.blocking.resources import Tokens
 
         made = self._async.tokens
@@ -233,7 +233,7 @@ class Client(BlockingClient):
 
     @property
     def pools(self) -> "Pools":
-        """Pools of workers, which only servers have."""
+        """Pools of workers: list, apply, plan… Servers start and stop these workers."""
         from windlass.client.blocking.resources import Pools
 
         made = self._async.pools

@@ -43,6 +43,7 @@ class _ServiceInThread(_Calls):
         super().__init__(thread, find)
         self.planning = _Calls(thread, lambda: find().planning)
         self.fleet = _FleetInThread(thread, lambda: find().fleet)
+        self.transport = _Calls(thread, lambda: find().transport)
 
     @property
     def installation(self) -> Hashable:

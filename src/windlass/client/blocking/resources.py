@@ -147,7 +147,7 @@ class Schedules(InThread[AsyncSchedules]):
 
 
 class Pools(InThread[AsyncPools]):
-    """Applies, shows, plans and deletes pools over HTTP."""
+    """Applies, shows, plans and deletes pools."""
 
     def list(self) -> list[PoolInfo]:
         """Returns every pool with its workers."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from windlass.client.resources.fleet import WorkerAction
-from windlass.client.service import Service, find_worker
+from windlass.client.service import Service
 from windlass.domain.explain.explanation import WorkerExplanation
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import NotFound
@@ -35,9 +35,7 @@ class AsyncWorkers:
 
     async def show(self, worker: int | str) -> WorkerInfo:
         """Returns one worker; raises `NotFound`."""
-        found = await self.list()
-        number = find_worker(str(worker), [(one.id, one.name) for one in found])
-        return next(one for one in found if one.id == number)
+        return await self._service.fleet.worker(str(worker))
 
     async def explain(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker is idle."""
@@ -61,14 +59,14 @@ class AsyncWorkers:
 
     async def set(self, worker: int | str, entries: Mapping[str, Any]) -> bool:
         """Sets entries of the metadata that operators decide; None removes one."""
-        return await self._service.fleet.change((await self.show(worker)).id, entries)
+        return await self._service.fleet.change(str(worker), entries)
 
     async def remove(self, worker: int | str, force: bool = False) -> bool:
         """Removes a worker; with `force` also a busy one, whose jobs count as lost."""
-        return await self._service.fleet.remove((await self.show(worker)).id, force)
+        return await self._service.fleet.remove(str(worker), force)
 
     async def _act(self, worker: int | str, action: WorkerAction) -> bool:
-        return await self._service.fleet.act((await self.show(worker)).id, action)
+        return await self._service.fleet.act(str(worker), action)
 
 
 class AsyncQueues:

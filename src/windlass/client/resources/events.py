@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.client.calls import Calls
 from windlass.client.reconnect import Reconnect
-from windlass.client.transport import Transport
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.loop_time import pass_time
 from windlass.wire.system import EventInfo
@@ -26,7 +26,7 @@ _decode_more = msgspec.json.Decoder(_More).decode
 
 
 async def stream_events(
-    transport: Transport, query: dict[str, Any], again: Reconnect
+    transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[bytes]:
     """Yields events as JSON; with `follow` for ever."""
     stream = _resumed(transport, query, again) if query.get("follow") else _once(transport, query)
@@ -36,7 +36,7 @@ async def stream_events(
 
 
 async def read_events(
-    transport: Transport, query: dict[str, Any], again: Reconnect
+    transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[EventInfo]:
     """Yields events; with `follow` for ever."""
     async for data in stream_events(transport, query, again):
@@ -44,7 +44,7 @@ async def read_events(
 
 
 async def _resumed(
-    transport: Transport, query: dict[str, Any], again: Reconnect
+    transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[bytes]:
     """Yields events for ever; continues behind the last one after a server has restarted."""
     stream = _once(transport, query)
@@ -67,7 +67,7 @@ async def _resumed(
             yield data
 
 
-async def _once(transport: Transport, query: dict[str, Any]) -> AsyncIterator[bytes]:
+async def _once(transport: Calls, query: dict[str, Any]) -> AsyncIterator[bytes]:
     """Yields the data of the events of one stream, and nothing (b"") for signs of life.
 
     A long answer comes in parts: each but the last says where the next one begins.

@@ -1,12 +1,12 @@
 """Workers, queues and events, as clients ask for them."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
+from windlass.client.calls import Calls
 from windlass.client.reconnect import Reconnect
 from windlass.client.resources.events import read_events
-from windlass.client.transport import Transport
 from windlass.wire.system import EventInfo
 from windlass.wire.workers import (
     Changed,
@@ -22,57 +22,32 @@ T = TypeVar("T")
 WorkerAction = Literal["drain", "enable", "disable", "approve"]
 
 
-class Fleet(Protocol):
+class Fleet:
     """Those who run jobs, and the queues they run them from."""
 
-    async def workers(self) -> list[WorkerInfo]: ...
-
-    async def act(self, worker: int, action: WorkerAction) -> bool:
-        """Drains, enables, disables or approves a worker; returns whether that was new."""
-        ...
-
-    async def change(self, worker: int, entries: Mapping[str, Any]) -> bool:
-        """Sets entries of the metadata that operators decide; None removes one."""
-        ...
-
-    async def remove(self, worker: int, force: bool) -> bool:
-        """Removes a worker; with `force` also a busy one."""
-        ...
-
-    async def queues(self) -> list[QueueInfo]: ...
-
-    async def pause(self, queue: str, paused: bool) -> bool:
-        """Pauses or resumes a queue; returns whether that was new."""
-        ...
-
-    async def limit(self, queue: str, limits: QueueLimitsRequest) -> bool:
-        """Limits the jobs of a queue; returns whether that was new."""
-        ...
-
-    def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
-        """Yields events that match the query of the route; with `follow` for ever."""
-        ...
-
-
-class HttpFleet:
-    """Implements `Fleet` over HTTP."""
-
-    def __init__(self, transport: Transport, reconnect: Reconnect) -> None:
+    def __init__(self, transport: Calls, reconnect: Reconnect) -> None:
         self._transport = transport
         self._reconnect = reconnect
 
     async def workers(self) -> list[WorkerInfo]:
         return (await self._call("GET", "workers", WorkerList)).workers
 
-    async def act(self, worker: int, action: WorkerAction) -> bool:
-        return (await self._call("POST", f"workers/{worker}/{action}", Changed)).applied
+    async def worker(self, worker: str) -> WorkerInfo:
+        """Returns one worker, given by its name or id; raises `NotFound`."""
+        return await self._call("GET", f"workers/{quote(worker, safe='')}", WorkerInfo)
 
-    async def change(self, worker: int, entries: Mapping[str, Any]) -> bool:
-        path = f"workers/{worker}/static"
+    async def act(self, worker: str, action: WorkerAction) -> bool:
+        """Drains, enables, disables or approves a worker; returns whether that was new."""
+        return (
+            await self._call("POST", f"workers/{quote(worker, safe='')}/{action}", Changed)
+        ).applied
+
+    async def change(self, worker: str, entries: Mapping[str, Any]) -> bool:
+        path = f"workers/{quote(worker, safe='')}/static"
         return (await self._call("PATCH", path, Changed, dict(entries))).applied
 
-    async def remove(self, worker: int, force: bool) -> bool:
-        path = f"workers/{worker}"
+    async def remove(self, worker: str, force: bool) -> bool:
+        path = f"workers/{quote(worker, safe='')}"
         return (await self._call("DELETE", path, Changed, force=force or None)).applied
 
     async def queues(self) -> list[QueueInfo]:

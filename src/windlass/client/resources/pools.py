@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from windlass.client.transport import Transport
+from windlass.client.calls import Calls
 from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
 from windlass.wire.workers import Changed
 
@@ -10,9 +10,9 @@ PATH = "/api/v1/pools"
 
 
 class AsyncPools:
-    """Applies, shows, plans and deletes pools over HTTP."""
+    """Applies, shows, plans and deletes pools."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Calls) -> None:
         self._call = transport.call
 
     async def list(self) -> list[PoolInfo]:

@@ -2,11 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol
 
 import msgspec
 
-from windlass.client.transport import Transport
+from windlass.client.calls import Calls
 from windlass.domain.values.errors import InvalidInput
 from windlass.wire.schedules import (
     ReactionInfo,
@@ -26,59 +25,18 @@ from windlass.wire.schedules import (
 from windlass.wire.workers import Changed
 
 
-class Planning(Protocol):
+class Planning:
     """Without a namespace, the token's own is meant; lists show all that it sees."""
-
-    async def put_template(
-        self, name: str, request: TemplateRequest, namespace: str | None = None
-    ) -> TemplatePut: ...
-
-    async def templates(self, namespace: str | None = None) -> list[Template]: ...
-
-    async def template(
-        self, name: str, version: int = 0, namespace: str | None = None
-    ) -> Template: ...
-
-    async def start_template(
-        self, name: str, request: StartRequest, namespace: str | None = None
-    ) -> StartReply: ...
-
-    async def remove_template(self, name: str, namespace: str | None = None) -> bool: ...
-
-    async def put_schedule(
-        self, name: str, request: ScheduleRequest, namespace: str | None = None
-    ) -> SchedulePut: ...
-
-    async def schedules(self, namespace: str | None = None) -> list[Schedule]: ...
-
-    async def schedule(self, name: str, namespace: str | None = None) -> Schedule: ...
-
-    async def pause_schedule(
-        self, name: str, paused: bool = True, namespace: str | None = None
-    ) -> bool:
-        """Pauses a schedule, or resumes it with `paused=False`; returns whether that was new."""
-        ...
-
-    async def run_schedule(self, name: str, namespace: str | None = None) -> ScheduleRun: ...
-
-    async def remove_schedule(self, name: str, namespace: str | None = None) -> bool: ...
-
-    async def reactions(self, workflow: int) -> list[ReactionInfo]:
-        """Returns the reactions to a workflow's end, done and planned."""
-        ...
-
-
-class HttpPlanning:
-    """Implements `Planning` over HTTP."""
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Calls,
         send: Callable[[Callable[..., Awaitable[StartReply]]], Awaitable[StartReply]],
         fresh_key: Callable[[], str],
     ) -> None:
         """`send` makes a call that has a key, within the time of submissions."""
         self._call = transport.call
+        self._may_lose_answers = transport.may_lose_answers
         self._send = send
         self._fresh_key = fresh_key
 
@@ -101,7 +59,7 @@ class HttpPlanning:
     ) -> StartReply:
         """Sends a start with a key, so that it can be repeated if no answer came."""
         path = f"/api/v1/templates/{name}/start"
-        if request.submission_key is None:
+        if request.submission_key is None and self._may_lose_answers:
             request = msgspec.structs.replace(request, submission_key=self._fresh_key())
         query = _in(namespace)
         return await self._send(partial(self._call, "POST", path, StartReply, request, query=query))
@@ -127,6 +85,7 @@ class HttpPlanning:
     async def pause_schedule(
         self, name: str, paused: bool = True, namespace: str | None = None
     ) -> bool:
+        """Pauses a schedule, or resumes it with `paused=False`; returns whether that was new."""
         path = f"/api/v1/schedules/{name}/{'pause' if paused else 'resume'}"
         return (await self._call("POST", path, Changed, query=_in(namespace))).applied
 
@@ -139,6 +98,7 @@ class HttpPlanning:
         return (await self._call("DELETE", path, Changed, query=_in(namespace))).applied
 
     async def reactions(self, workflow: int) -> list[ReactionInfo]:
+        """Returns the reactions to a workflow's end, done and planned."""
         path = f"/api/v1/workflows/{workflow}/reactions"
         return (await self._call("GET", path, ReactionList)).reactions
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.client.transport import Transport
+from windlass.client.calls import Calls
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.wire.access import (
     RotateRequest,
@@ -20,7 +20,7 @@ PATH: Final = "/api/v1/tokens"
 class AsyncTokens:
     """The tokens within the caller's namespaces; each is given by its name or id."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Calls) -> None:
         self._call = transport.call
 
     async def list(self) -> list[TokenInfo]:

@@ -32,6 +32,7 @@ from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.store import ReadTx
 
 ASSIGNED = State.ASSIGNED.code
 
@@ -43,6 +44,7 @@ Change = Callable[[Mapping[str, object]], Mapping[str, object]]
 # What the log says of workers that enrol and get no jobs.
 _STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
 MAX_PENDING = 200  # workers that wait for approval
+MAX_DIGITS = 19  # of an id; a longer number is none
 
 
 class Enrolled(NamedTuple):
@@ -52,6 +54,18 @@ class Enrolled(NamedTuple):
     incarnation: int
     status: int = int(WorkerStatus.ONLINE)
     epoch: int = 0
+
+
+async def find_worker(tx: ReadTx, worker: int | str) -> Worker:
+    """Returns the worker with this name, else with this id; raises `NotFound`."""
+    text = str(worker)
+    row = await tx.workers.read_name(text)
+    if row is None and text.isascii() and text.isdigit() and len(text) < MAX_DIGITS:
+        number = WorkerId(int(text))
+        row = (await tx.workers.read([number])).get(number)
+    if row is None:
+        raise NotFound("worker", worker)
+    return row
 
 
 async def enrol(work: Work, enrolment: Enrolment) -> Enrolled:

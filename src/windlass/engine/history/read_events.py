@@ -1,5 +1,6 @@
 """Reads the event log: what is new, what matches a filter, and since when."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Protocol, runtime_checkable
 
@@ -50,6 +51,21 @@ async def read_new(store: Store, after: int, count: int = CHUNK) -> tuple[Sequen
     else:
         events = await store.read(lambda tx: tx.log.read(after, count))
     return events, events[-1].seq if events else after
+
+
+class EventReader:
+    """Reads the log for several readers: a store that waits for gaps in it does so for one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._turn = asyncio.Lock()
+        self.chunk_turn = asyncio.Lock()  # of all streams: others get theirs between two chunks
+
+    async def read_after(self, after: int, count: int) -> Sequence[Event]:
+        """Returns events behind `after`, up to the first gap that may still be filled."""
+        async with self._turn:
+            events, _ = await read_new(self._store, after, count)
+        return events
 
 
 async def number_before(store: Store, at: int) -> int:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from windlass.domain.access.rights import Identity
 from windlass.domain.values.names import NAME_LIMIT
+from windlass.operations.dispatch.answers import Complete, Stream
+from windlass.operations.dispatch.routes import COUNTED, EACH, Route
 from windlass.server.audit.log import AuditLog, Noted, is_recorded
 from windlass.server.http.asgi import Scope
 from windlass.server.http.callers import source_of
 from windlass.server.http.origin import SAFE_METHODS
-from windlass.server.http.replies import Complete, Stream
-from windlass.server.http.routes import COUNTED, EACH, Route
 
 REQUEST_ID: Final = "X-Request-Id"
 _NAMING: Final = re.compile(r"/api/v1/([a-z]+)s/\{name:")  # a kind of object, and which one

@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from windlass.api.queries import Shapes
 from windlass.domain.access.audit import AuditRow, Repeats
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.queries import Shapes
 from windlass.ports.clock import Clock
 from windlass.ports.store import ReadTx, Store, WriteTx
 

@@ -5,13 +5,13 @@ from typing import Annotated, Final, NamedTuple
 
 import msgspec
 
-from windlass.api.events import moment_since
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Action
 from windlass.domain.values.quantities import format_moment
+from windlass.operations.dispatch.routes import Routes, words_of
+from windlass.operations.events import moment_since
 from windlass.ports.store import ReadTx
-from windlass.server.http.call import Call
-from windlass.server.http.routes import Routes, words_of
+from windlass.server.http.call import HttpCall
 from windlass.wire.access import AuditEntry, AuditList
 from windlass.wire.numbers import Cursor
 
@@ -26,7 +26,7 @@ routes = Routes("/api/v1/audit", "audit")
 
 @routes.get("", needs=Action.READ_AUDIT)
 async def read_audit(
-    call: Call, after: Cursor = 0, since: str | None = None, limit: PageSize = 1_000
+    call: HttpCall, after: Cursor = 0, since: str | None = None, limit: PageSize = 1_000
 ) -> AuditList:
     """Returns rows of the audit log, oldest first; to admins of namespaces only theirs.
 
@@ -41,7 +41,7 @@ async def read_audit(
 
 @routes.get("/recent", needs=Action.READ_AUDIT)
 async def read_recent(
-    call: Call,
+    call: HttpCall,
     before: Cursor = 0,
     actor: str | None = None,
     action: str | None = None,

@@ -1,4 +1,5 @@
-"""A small web framework over ASGI and msgspec: routes, argument binding, replies, errors.
+"""What is HTTP about calls: ASGI, callers and their limits, sessions, replies, errors.
 
-Route modules import it; it knows the server's services by type only and contains no route.
+It finds and calls operations as embedded clients do, by `windlass.operations.dispatch`, and
+contains no route.
 """

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.domain.values.errors import InvalidInput
+from windlass.operations.dispatch.errors import TooLarge
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -13,23 +14,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 SMALL: Final = 64 * 1024  # bytes; smaller bodies are bounded by the number of requests
-
-
-class TooLarge(WindlassError):
-    """The body of a request is larger than the server accepts."""
-
-    code = "too_large"
-
-    def __init__(self, limit: int, unit: str = "bytes") -> None:
-        super().__init__(limit, unit)
-        self._most = f"at most {limit} {unit}"
-
-    @property
-    def message(self) -> str:
-        return f"expected body to be {self._most}"
-
-    def details(self) -> dict[str, object]:
-        return {"field": "body", "expected": self._most}
 
 
 async def stream_body(scope: Scope, receive: Receive, limit: int) -> AsyncIterator[bytes]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from windlass.api.errors import Forbidden
 from windlass.domain.access.tokens import SESSION_PREFIX
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.http.asgi import Scope
 from windlass.server.http.origin import SAFE_METHODS
 

@@ -1,29 +1,30 @@
-"""One request, as handlers see it."""
+"""One request, as operations and the server's own routes see it."""
 
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
-from windlass.api.errors import Forbidden, Unauthorized
-from windlass.domain.access.rights import NO_TOKEN, Action, Identity
+from windlass.domain.access.rights import Action, Identity
 from windlass.engine.fleet.credentials import worker_token_name
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.http.asgi import Receive, Scope, read_body, stream_body, unless_disconnected
 from windlass.server.http.authentication import bearer
 from windlass.server.http.callers import Turn, source_of
 from windlass.server.http.token_watch import TokenWatch
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 
 
-class Call:
-    """The caller, the services, and what the request carries."""
+class HttpCall(Call):
+    """A call over HTTP, with its request and what only a server has."""
 
-    __slots__ = (
-        "_action", "_body_limit", "_receive", "_scope", "_turn", "about", "caller", "services"
-    )  # fmt: skip
+    __slots__ = ("_action", "_body_limit", "_receive", "_scope", "_turn")
+
+    services: ServerServices
 
     def __init__(
         self,
-        services: Services,
+        services: ServerServices,
         caller: Identity | None,
         scope: Scope,
         receive: Receive,
@@ -31,25 +32,13 @@ class Call:
         action: Action,
         turn: Turn,
     ) -> None:
-        """`turn` counts the bytes of a body that stays in memory, and what else it costs.
-
-        Handlers set `about` to what the audit log calls the object, in words and without secrets.
-        """
-        self.about = ""
+        """`turn` counts the bytes of a body that stays in memory, and what else it costs."""
+        super().__init__(services, caller)
         self._action = action
-        self.services = services
-        self.caller = caller
         self._body_limit = body_limit
         self._turn = turn
         self._scope = scope
         self._receive = receive
-
-    @property
-    def who(self) -> Identity:
-        """The caller; raises `Unauthorized` if the request has no valid token."""
-        if self.caller is None:
-            raise Unauthorized(NO_TOKEN)
-        return self.caller
 
     @property
     def has_token(self) -> bool:
@@ -94,9 +83,9 @@ class Call:
         """Counts the request as a costly one; raises `TooManyRequests`."""
         self._turn.spend()
 
-    def body(self) -> Awaitable[bytes]:
+    async def body(self) -> bytes:
         """Returns the whole body."""
-        return read_body(self._scope, self._receive, self._body_limit, self._turn.hold)
+        return await read_body(self._scope, self._receive, self._body_limit, self._turn.hold)
 
     def stream(self) -> AsyncIterator[bytes]:
         """Yields the body as it arrives, while the caller's token is valid."""

@@ -2,77 +2,57 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 import structlog
 
-from windlass.api.errors import Unauthorized
-from windlass.api.rights import authorize
-from windlass.domain.access.rights import RIGHTS, Action, Identity, Role
-from windlass.domain.values.errors import NotFound, WindlassError
-from windlass.engine.fleet.losses import explain_missing
+from windlass.domain.access.rights import RIGHTS, Action, Identity
+from windlass.domain.values.errors import WindlassError
+from windlass.operations.dispatch.answers import Complete, Reply, Stream
+from windlass.operations.dispatch.errors import NoRoute, TooLarge, Unauthorized, WrongMethod
+from windlass.operations.dispatch.routes import Route
+from windlass.operations.dispatch.table import Table, carry_out
+from windlass.operations.rights import authorize
 from windlass.ports.loop_time import DOING, give_way_if_long
 from windlass.server.audit.calls import Seen, note_call
 from windlass.server.connections.refusals import Reason
-from windlass.server.costs import ANONYMOUS_BODY, BULK, COSTLY
 from windlass.server.http import token_watch
-from windlass.server.http.asgi import Receive, Scope, Send, TooLarge
+from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer, with_session
-from windlass.server.http.binding import Binder, signature_of
-from windlass.server.http.call import Call, check_certificate
+from windlass.server.http.call import HttpCall, check_certificate
 from windlass.server.http.callers import Callers
 from windlass.server.http.errors import (
     INTERNAL,
     INTERNAL_CODE,
     STOPPING,
-    Malformed,
-    NoRoute,
-    WrongMethod,
     headers_of,
     status_of,
 )
 from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https, check_media_type
 from windlass.server.http.replies import (
-    Complete,
-    Reply,
-    Stream,
     encode,
     send_complete,
     send_stream,
 )
-from windlass.server.http.router import Router
-from windlass.server.http.routes import Route
 from windlass.server.marks import FIELD, HEADER
 from windlass.server.metrics.requests import NO_ROUTE
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 
 log = structlog.get_logger("windlass.server")
 
 
 TURN: Final = "windlass.turn"  # where a request's turn is in its scope
 DISK_FULL_SECONDS: Final = 30.0  # between two lines of the log about it
-REMEMBERED: Final = 4_096  # paths; workers call the same few all the time
+ANONYMOUS_BODY: Final = 2 * 2**20  # bytes, of callers without a token
 
 
-class _Bound(NamedTuple):
-    """A route that is ready to be called."""
+class _Costs(NamedTuple):
+    """What calls of a route may cost."""
 
-    route: Route
-    binder: Binder
-    takes_body: bool
     body_limit: int
     is_costly: bool
     doing: str
-
-
-class _Target(NamedTuple):
-    """The route of one path, and the arguments in it; None if its `values` do not fit."""
-
-    bound: _Bound
-    values: Mapping[str, str]
-    arguments: Mapping[str, Any] | None
 
 
 NEEDLESS: Final = re.compile(rb"%(?:3\d|[46][1-9a-f]|[57][0-9a])", re.IGNORECASE)
@@ -83,7 +63,7 @@ class Dispatcher:
     """Answers requests with the handlers of `routes`."""
 
     def __init__(
-        self, routes: Iterable[Route], services: Services, hosts: Hosts, body_limit: int
+        self, routes: Iterable[Route], services: ServerServices, hosts: Hosts, body_limit: int
     ) -> None:
         """`body_limit` is for bodies with many jobs, and for raw ones; others have an eighth."""
         self._services = services
@@ -91,11 +71,8 @@ class Dispatcher:
         self._count = services.meters.refuse
         self._requests = services.meters.requests
         self._callers = Callers(services.engine.config.http, self._count)
-        self._router = Router(
-            (route.method, route.path, _bound(route, body_limit)) for route in routes
-        )
+        self._table = Table(routes, lambda route: _costs(route, body_limit))
         self._quiet_until = 0.0
-        self._resolve = lru_cache(REMEMBERED)(self._find)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -165,8 +142,9 @@ class Dispatcher:
     async def _run(self, arrived: Any, receive: Receive, seen: Seen) -> Complete | Stream:
         method = arrived["method"]
         try:
-            bound, values, in_path = self._resolve(method, arrived["path"])
-            route, binder, takes_body, body_limit, is_costly, doing = bound
+            target = self._table.find(method, arrived["path"])
+            route, binder = target.route, target.binder
+            body_limit, is_costly, doing = target.note
         except WrongMethod as error:
             if method != "OPTIONS":
                 raise
@@ -195,21 +173,17 @@ class Dispatcher:
             body_limit = min(body_limit, ANONYMOUS_BODY)
         elif caller.worker:
             check_certificate(scope, caller.name)
-        if in_path is None:
-            in_path = binder.bind_path(values)  # raises what is wrong with them
-        seen.in_path = in_path
+        seen.in_path = in_path = target.in_path()
         said = next((text for name, text in scope["headers"] if name == FIELD), None)
         if said is not None and caller is not None and not caller.shut_out:
             await self._services.marks.hear(said)
-        call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
+        call = HttpCall(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
-        body = await call.body() if takes_body else b""
+        body = await call.body() if binder.takes_body else b""
         seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
         try:
-            answer = await route.handler(call, **in_path, **arguments)
-        except NotFound as error:
-            raise await explain_missing(self._services.engine.store, error) from None
+            answer = await carry_out(call, route, in_path, arguments)
         finally:
             seen.about = call.about
         await give_way_if_long()  # before it is written as JSON
@@ -233,18 +207,6 @@ class Dispatcher:
         if why and not RIGHTS[route.needs].is_open:
             raise Unauthorized(why)
 
-    def _find(self, method: str, path: str) -> _Target:
-        found = None if "//" in path else self._router.find(path)
-        if found is None:
-            raise NoRoute(method, path)
-        bound = found.methods.get(method)
-        if bound is None:
-            raise WrongMethod(method, path, ", ".join(sorted({*found.methods, "OPTIONS"})))
-        try:
-            return _Target(bound, found.values, bound.binder.bind_path(found.values))
-        except Malformed:
-            return _Target(bound, found.values, None)  # reported after the caller is checked
-
 
 def _is_written_as(raw: bytes, path: str) -> bool:
     """Returns whether a path in percent-encoding says which route it means as it stands.
@@ -254,23 +216,9 @@ def _is_written_as(raw: bytes, path: str) -> bool:
     return NEEDLESS.search(raw) is None and path.partition("{")[0].encode() in raw
 
 
-def _bound(route: Route, body_limit: int) -> _Bound:
-    binder = _binder(route)
-    which = (route.method, route.path)
-    is_large = route.raw_body or which in BULK
-    limit = route.body_limit or (body_limit if is_large else body_limit // 8)
-    return _Bound(
-        route, binder, binder.takes_body, limit, which in COSTLY, f"{route.method} {route.path}"
-    )
-
-
-@cache
-def _binder(route: Route) -> Binder:
-    """Returns what makes the arguments of a route; the same one in all servers of a process."""
-    # Identity providers add parameters of their own, and workers may be newer than the server.
-    of_others = route.path.startswith("/auth/") or RIGHTS[route.needs].limited is Role.WORKER
-    many = (route.method, route.path) in BULK
-    return Binder(signature_of(route), strict=not of_others, many=many)
+def _costs(route: Route, body_limit: int) -> _Costs:
+    limit = route.body_limit or (body_limit if route.raw_body or route.bulk else body_limit // 8)
+    return _Costs(limit, route.costly, f"{route.method} {route.path}")
 
 
 def _failed(error: WindlassError) -> Complete:

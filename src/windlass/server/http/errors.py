@@ -3,7 +3,6 @@
 import math
 from typing import Any, Final
 
-from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -13,45 +12,17 @@ from windlass.domain.values.errors import (
     Overloaded,
     StoreUnavailable,
     TooManyRequests,
-    UnknownName,
     WindlassError,
 )
-from windlass.server.http.asgi import TooLarge
-
-PATH_SHOWN: Final = 200  # characters of a path in a message
-
-
-class Malformed(InvalidInput):
-    """A part of the request has the wrong type or range, is missing, or is not known."""
-
-    def __init__(self, field: str, expected: str, got: object, message: str = "") -> None:
-        super().__init__(field, expected, got)
-        self._message = message
-
-    @property
-    def message(self) -> str:
-        return self._message or super().message
-
-
-class UnknownParameter(Malformed):
-    """The query has a parameter that the route does not take, such as a misspelt filter."""
-
-    def __init__(self, name: str, expected: str, hint: str) -> None:
-        told = UnknownName("query parameter", name, expected, hint)
-        super().__init__(told.field, expected, name, told.message)
-        self.hint = told.hint
-
-    def details(self) -> dict[str, object]:
-        return {**super().details(), "unknown": True}
-
-
-class NotJson(WindlassError):
-    """The body of the request is not JSON."""
-
-    code = "bad_request"
-
-    def details(self) -> dict[str, object]:
-        return {"field": "body"}
+from windlass.operations.dispatch.errors import (
+    Forbidden,
+    Malformed,
+    NoRoute,
+    NotJson,
+    TooLarge,
+    Unauthorized,
+    WrongMethod,
+)
 
 
 class UnsupportedMedia(WindlassError):
@@ -61,30 +32,6 @@ class UnsupportedMedia(WindlassError):
 
     def __init__(self, expected: str, got: str) -> None:
         super().__init__(f"expected Content-Type {expected}, got {got[:100]}")
-
-
-class NoRoute(WindlassError):
-    """No route has this method and path."""
-
-    code = "not_found"
-
-    def __init__(self, method: str, path: str) -> None:
-        super().__init__(method, path)
-        self._asked = f"{method} {path}"[:PATH_SHOWN]
-
-    @property
-    def message(self) -> str:
-        return f"there is no {self._asked}: see /openapi.json for what there is"
-
-
-class WrongMethod(NoRoute):
-    """The path exists, but not with this method."""
-
-    code = "method_not_allowed"
-
-    def __init__(self, method: str, path: str, allowed: str) -> None:
-        super().__init__(method, path)
-        self.allowed = allowed
 
 
 INTERNAL_CODE: Final = "internal"

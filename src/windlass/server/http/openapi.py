@@ -7,10 +7,11 @@ from typing import Any, Final, get_args, get_origin
 import msgspec
 
 from windlass.domain.access.rights import RIGHTS, Right
-from windlass.server.http.binding import Parameter, Signature, signature_of
-from windlass.server.http.replies import JSON, NO_CONTENT, Complete, Reply, Stream
-from windlass.server.http.router import PLACEHOLDER
-from windlass.server.http.routes import Route
+from windlass.operations.dispatch.answers import JSON, Complete, Reply, Stream
+from windlass.operations.dispatch.binding import Parameter, Signature, signature_of
+from windlass.operations.dispatch.router import PLACEHOLDER
+from windlass.operations.dispatch.routes import Route
+from windlass.server.http.replies import NO_CONTENT
 
 REFERENCE: Final = "#/components/schemas/{name}"
 ERROR: Final[dict[str, Any]] = {

@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from windlass.api.errors import Forbidden
 from windlass.domain.values.addresses import is_address, is_loopback
+from windlass.operations.dispatch.answers import BINARY, JSON
+from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.http.errors import UnsupportedMedia
-from windlass.server.http.replies import BINARY, JSON
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

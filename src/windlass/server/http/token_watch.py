@@ -10,13 +10,13 @@ from typing import Final
 
 import structlog
 
-from windlass.api.rights import authorize
 from windlass.domain.access.rights import Action, Identity, may
 from windlass.domain.values.errors import WindlassError
+from windlass.operations.rights import authorize
 from windlass.ports.loop_time import pass_time
 from windlass.server.http.asgi import Scope
 from windlass.server.http.authentication import bearer
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 
 RECHECK_SECONDS: Final = 2.0  # between two looks at the token
 
@@ -28,7 +28,9 @@ class TokenWatch:
 
     __slots__ = ("_action", "_caller", "_path", "_services", "_token")
 
-    def __init__(self, services: Services, scope: Scope, caller: Identity, action: Action) -> None:
+    def __init__(
+        self, services: ServerServices, scope: Scope, caller: Identity, action: Action
+    ) -> None:
         self._services = services
         self._caller = caller
         self._action = action

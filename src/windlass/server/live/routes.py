@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from windlass.domain.access.rights import Action, Identity
-from windlass.server.http.call import Call
-from windlass.server.http.replies import EVENTS, ServerSentEvent, Stream
-from windlass.server.http.routes import Routes
+from windlass.operations.dispatch.answers import EVENTS, ServerSentEvent, Stream
+from windlass.operations.dispatch.routes import Routes
+from windlass.server.http.call import HttpCall
 from windlass.server.live.topics import Topics, parse_topics
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.wire.numbers import Cursor
 
 HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
@@ -21,7 +21,7 @@ routes = Routes("/api/v1/live", "events")
 
 @routes.get("", needs=Action.READ_EVENTS, media_type=EVENTS)
 async def follow_changes(
-    call: Call, show: list[str], after: Cursor = 0, follow: bool = True
+    call: HttpCall, show: list[str], after: Cursor = 0, follow: bool = True
 ) -> Stream:
     """Streams what changes among what a page shows, as ids; the page asks again for those.
 
@@ -34,7 +34,7 @@ async def follow_changes(
 
 
 async def _stream(
-    services: Services, who: Identity, topics: Topics, after: int, follow: bool
+    services: ServerServices, who: Identity, topics: Topics, after: int, follow: bool
 ) -> AsyncIterator[bytes]:
     """Yields messages; a client that reads slowly gets fewer, with more in each."""
     hub, clock = services.live, services.clock

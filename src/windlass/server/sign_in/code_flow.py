@@ -16,10 +16,10 @@ from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 
-from windlass.api.errors import Unauthorized
 from windlass.domain.access.rights import Identity
 from windlass.domain.access.sign_in import Oidc, TokenRefused, check_claims, check_nonce, person
 from windlass.domain.values.errors import InvalidInput
+from windlass.operations.dispatch.errors import Unauthorized
 from windlass.ports.clock import Clock, Secrets
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.provider import Metadata, ProviderAway

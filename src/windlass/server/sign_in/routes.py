@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from typing import Final
 
-from windlass.api.errors import Forbidden, Unauthorized
 from windlass.domain.access.rights import RIGHTS, Action, Identity, Role, may
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
+from windlass.operations.dispatch.answers import Complete
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.errors import Forbidden, Unauthorized
+from windlass.operations.dispatch.routes import EACH, Routes
 from windlass.server.http.authentication import cookie_of, session_cookie, session_of
-from windlass.server.http.binding import Body
-from windlass.server.http.call import Call
-from windlass.server.http.replies import Complete, encode
-from windlass.server.http.routes import EACH, Routes
+from windlass.server.http.call import HttpCall
+from windlass.server.http.replies import encode
 from windlass.server.sign_in.code_flow import BEGUN, CodeFlow
 from windlass.server.sign_in.states import LIFETIME_SECONDS
 from windlass.wire.access import LinkCreated, LoginSettings, SessionRequest, SignInWays, WhoAmI
@@ -26,13 +27,13 @@ routes = Routes("", "sign-in")
 
 
 @routes.get("/auth/ways", needs=Action.SIGN_IN)
-async def ways(call: Call) -> SignInWays:
+async def ways(call: HttpCall) -> SignInWays:
     """Returns how people sign in on the page."""
     return SignInWays(oidc=call.services.code_flow is not None)
 
 
 @routes.post("/auth/session", needs=Action.SIGN_IN, status=201)
-async def open_session(call: Call, data: Body[SessionRequest]) -> Complete:
+async def open_session(call: HttpCall, data: Body[SessionRequest]) -> Complete:
     """Signs in: a token, or the code of a link, becomes a session in a cookie."""
     if (data.token is None) == (data.code is None):
         raise InvalidInput("token", "a token or a code", "both" if data.token else "neither")
@@ -46,7 +47,7 @@ async def open_session(call: Call, data: Body[SessionRequest]) -> Complete:
 
 
 @routes.post("/auth/links", needs=Action.KNOW_ITSELF, status=201)
-async def create_link(call: Call) -> LinkCreated:
+async def create_link(call: HttpCall) -> LinkCreated:
     """Makes a link that signs the caller in once, within ten minutes."""
     if not call.who.token:
         raise Forbidden("only tokens of this server make links: sign in at your provider")
@@ -55,7 +56,7 @@ async def create_link(call: Call) -> LinkCreated:
 
 
 @routes.get("/auth/settings", needs=Action.SIGN_IN)
-async def login_settings(call: Call) -> LoginSettings:
+async def login_settings(call: HttpCall) -> LoginSettings:
     """Returns where `windlass login` signs in."""
     oidc = call.services.callers.oidc
     if oidc is None:
@@ -65,7 +66,7 @@ async def login_settings(call: Call) -> LoginSettings:
 
 
 @routes.get("/auth/login", needs=Action.SIGN_IN, status=302)
-async def login(call: Call, to: str = "/") -> Complete:
+async def login(call: HttpCall, to: str = "/") -> Complete:
     """Sends a browser to the identity provider."""
     oidc, flow = _web(call)
     flow.rate.enter(call.source)
@@ -76,7 +77,7 @@ async def login(call: Call, to: str = "/") -> Complete:
 
 @routes.get("/auth/callback", needs=Action.SIGN_IN, status=302, audit=EACH)
 async def callback(
-    call: Call, state: str = "", code: str = "", error: str = "", iss: str | None = None
+    call: HttpCall, state: str = "", code: str = "", error: str = "", iss: str | None = None
 ) -> Complete:
     """Takes a browser back from the identity provider, and opens its session."""
     oidc, flow = _web(call)
@@ -97,7 +98,7 @@ async def callback(
 
 
 @routes.post("/auth/logout", needs=Action.KNOW_ITSELF, status=204)
-async def logout(call: Call) -> Complete:
+async def logout(call: HttpCall) -> Complete:
     """Signs out: ends the caller's session."""
     session = await _session(call)
     if session is not None:
@@ -107,12 +108,12 @@ async def logout(call: Call) -> Complete:
 
 
 @routes.get("/api/v1/whoami", needs=Action.KNOW_ITSELF)
-async def whoami(call: Call) -> WhoAmI:
+async def whoami(call: HttpCall) -> WhoAmI:
     """Returns who the caller is, as this server sees it."""
     return await _show(call, call.who)
 
 
-async def _signs_in(call: Call, data: SessionRequest) -> Identity:
+async def _signs_in(call: HttpCall, data: SessionRequest) -> Identity:
     """Returns who signs in; raises `Unauthorized` or `Forbidden`."""
     if data.code is not None:
         now = None if data.replace else await _session(call)
@@ -130,13 +131,13 @@ async def _signs_in(call: Call, data: SessionRequest) -> Identity:
     return who
 
 
-async def _session(call: Call) -> Identity | None:
+async def _session(call: HttpCall) -> Identity | None:
     """Returns whose session the browser has; None if it has none that counts."""
     secret = session_of(dict(call.headers), call.services.callers.public_origin)
     return await call.services.access.identify(secret) if secret else None
 
 
-async def _show(call: Call, who: Identity) -> WhoAmI:
+async def _show(call: HttpCall, who: Identity) -> WhoAmI:
     return WhoAmI(
         name=who.name,
         role=str(who.role),
@@ -150,7 +151,7 @@ def _offers(who: Identity, action: Action) -> bool:
     return not RIGHTS[action].is_open and may(who, action)
 
 
-def _web(call: Call) -> tuple[Oidc, CodeFlow]:
+def _web(call: HttpCall) -> tuple[Oidc, CodeFlow]:
     oidc, flow = call.services.callers.oidc, call.services.code_flow
     if oidc is None or flow is None:
         raise NotFound("sign-in", "on this server")
@@ -161,7 +162,7 @@ def _begun_name(oidc: Oidc) -> str:
     return f"__Host-{BEGUN}" if oidc.is_secure else BEGUN
 
 
-def _session_cookie(call: Call, value: str, seconds: int) -> str:
+def _session_cookie(call: HttpCall, value: str, seconds: int) -> str:
     """Returns the cookie of a session, which our own page sends and nobody else."""
     origin = call.services.callers.public_origin
     secure = origin.startswith("https:") or call.is_secure

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from windlass.api.steps.attempt import AttemptSteps
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.operations.attempts import AttemptSteps
 from windlass.ports.gateway import Holder
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network, Request

@@ -18,12 +18,12 @@ from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
 from tests.worker.isolation.test_wait_status import TOLD
 from tests.worker.rig import MAX_TEST_S, Rig, play, state_of
-from windlass.api.children import Children
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.operations.attempts import Children
 from windlass.worker.agent.direct import DirectGateway
 
 PASSWORD: Final = "hunter2-of-the-registry"

@@ -11,7 +11,7 @@ from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitFor
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
-from windlass.client.service import HttpService, SubmitOptions
+from windlass.client.service import Service, SubmitOptions
 from windlass.client.spool import ASK_S, FILE, REJECTED, UNREADABLE, Spool, SpoolFolder, Waiting
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import counted, parse_duration_ms
@@ -77,7 +77,7 @@ def spool(
 
 async def _deliver(spool: Spool, at: Connection, limit: float) -> Delivered:
     """Waits until nothing waits for the server; raises `Conflict` if that takes too long."""
-    service = HttpService(at.transport(), options=SubmitOptions(spool=spool))
+    service = Service(at.transport(), options=SubmitOptions(spool=spool))
     mine = [one for one in spool.folder.waiting() if one.server == service.place]
     try:
         async with asyncio.timeout(limit):

@@ -15,7 +15,7 @@ from windlass.clock import RealClock
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.providers.local import end_workers, workers_below
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.wire.jobs import Job
 
 REPORT_MS: Final = 1_000
@@ -27,7 +27,7 @@ HELD: Final = tuple(
 LISTED: Final = 100
 
 
-async def report_draining(services: Services, workers: Callable[[], Collection[str]]) -> None:
+async def report_draining(services: ServerServices, workers: Callable[[], Collection[str]]) -> None:
     """Says every second which jobs of these workers have not ended."""
     clock = RealClock()
     while True:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from windlass.client.settings import announce, retract
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.services import Services
+from windlass.server.services import ServerServices
 from windlass.server.sign_in.routes import LINK_PATH
 from windlass.wiring.stores import make_private
 
@@ -31,7 +31,7 @@ def local_address(address: str) -> str:
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
-async def sign_in_link(services: Services, address: str, token: str) -> str:
+async def sign_in_link(services: ServerServices, address: str, token: str) -> str:
     """Returns a link to the dashboard that signs in once with this token."""
     who = await services.access.identify(token)
     if who is None:

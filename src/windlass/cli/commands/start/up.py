@@ -48,7 +48,8 @@ from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import POOLS, ensure_admin_token, running_services
+from windlass.wiring.server import ensure_admin_token, running_services
+from windlass.wiring.services import POOLS
 from windlass.worker.keeper.processes import become_private
 
 SLACK_MS = 5_000

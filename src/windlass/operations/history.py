@@ -1,0 +1,314 @@
+"""What workers and pools did over time."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.pools.pools import MICROS
+from windlass.domain.rows.events import EventKind
+from windlass.domain.rows.series import HOUR, PlanFigures, SeriesKind, read_plan, slot_of
+from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.quantities import format_moment
+from windlass.engine.engine import Engine
+from windlass.engine.fleet.workers import find_worker
+from windlass.engine.history.read_events import number_before
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.events import moment_since
+from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
+from windlass.operations.queries import Shapes
+from windlass.operations.spells import Machine, Spell, machines_of, read_data, sizes_of, spells_of
+from windlass.ports.store import ReadTx
+from windlass.wire.fleet.history import (
+    PoolChange,
+    PoolFigures,
+    PoolHistory,
+    PoolMachine,
+    PoolReason,
+    PoolSize,
+    WorkerChange,
+    WorkerHistory,
+    WorkerSpell,
+)
+from windlass.wire.numbers import NameOrId
+
+routes = Routes("/api/v1", "history")
+
+
+@routes.get("/workers/{worker:str}/history", needs=Action.READ_FLEET, costly=True)
+async def worker_history(
+    call: Call, worker: NameOrId, since: str | None = None, until: str | None = None
+) -> WorkerHistory:
+    """Returns the attempts that ran on a worker, and what happened to it; at most 1,000.
+
+    `since` and `until` are times, or how long ago; without them, the last hour.
+    """
+    return await call.services.histories.worker(worker, since, until, call.who)
+
+
+@routes.get("/pools/{name:str}/history", needs=Action.READ_FLEET)
+async def pool_history(
+    call: Call, name: str, since: str | None = None, until: str | None = None
+) -> PoolHistory:
+    """Returns the machines of a pool as they came and went, its sizes, and what happened to it.
+
+    `since` and `until` are times, or how long ago; without them, the last hour.
+    """
+    return await call.services.histories.pool(name, since, until, call.who)
+
+
+MAX_WALKED: Final = 200_000  # events of the log, for the history of one worker
+MAX_SEARCHED: Final = 1_000_000  # events of the log, for those about pools
+MAX_EVENTS: Final = 5_000  # that name the worker or a pool
+MAX_ATTEMPTS: Final = 1_000
+MAX_NAMED: Final = 200  # attempts that are over
+MAX_CHANGES: Final = 200
+MAX_SIZES: Final = 1_000
+HOUR_MS: Final = 3_600_000
+
+
+class Window(NamedTuple):
+    """The part of the log between two times; `after` and `until` are numbers of events."""
+
+    begin: int
+    end: int
+    after: int
+    until: int
+    cut: bool = False  # the log holds more in that time than is read
+    is_past: bool = False  # it ended before now
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str | None = None
+
+
+_named: Final = msgspec.json.Decoder(_Named).decode
+
+
+class Histories:
+    """Histories for pages. Each call reads a bounded number of events, the newest first."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._shapes = Shapes()
+
+    async def worker(
+        self, worker: int | str, since: str | None, until: str | None, who: Identity
+    ) -> WorkerHistory:
+        """Returns the attempts and changes of a worker; jobs of others have no names."""
+        seen = await self._window(since, until, MAX_WALKED)
+
+        async def read(tx: ReadTx) -> WorkerHistory:
+            row = await find_worker(tx, worker)
+            events = await tx.views.worker_events(row.id, seen.after, seen.until, MAX_EVENTS)
+            leases = [] if seen.is_past else await tx.leases.of_workers([row.id])
+            spells = spells_of(events, leases)
+            begin = seen.begin
+            more = seen.cut or len(events) == MAX_EVENTS or len(spells) > MAX_ATTEMPTS
+            older, spells = spells[:-MAX_ATTEMPTS], spells[-MAX_ATTEMPTS:]
+            if more and spells:
+                begin = max(begin, spells[0].begin)
+            held = {(lease.job, lease.attempt) for lease in leases}  # shown however old
+            spells = [one for one in older if (one.job, one.attempt) in held] + spells
+            facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            shapes = {job: self._shapes[fact.shape] for job, fact in facts.items()}
+            names = await _names(tx, spells)
+            changes = [event for event in events if event.kind == EventKind.WORKER]
+            if not may(who, Action.READ_EVENTS, FLEET):
+                changes = []  # As the log is shown: limited tokens see events of their jobs.
+            return WorkerHistory(
+                begin=format_moment(seen.begin),
+                end=format_moment(seen.end),
+                complete_from=format_moment(begin),
+                more=more,
+                slots=row.slots,
+                attempts=[
+                    _show(spell, shapes.get(spell.job), who, names.get(spell.job))
+                    for spell in spells
+                ],
+                changes=[
+                    WorkerChange(
+                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
+                    )
+                    for event in changes[:MAX_CHANGES]
+                ],
+            )
+
+        return await self._engine.store.read(read)
+
+    async def pool(
+        self, name: str, since: str | None, until: str | None, who: Identity
+    ) -> PoolHistory:
+        """Returns the machines, sizes and changes of a pool."""
+        seen = await self._window(since, until, MAX_SEARCHED)
+
+        async def read(tx: ReadTx) -> PoolHistory:
+            pools = await tx.pools.all()
+            row = next((pool for pool in pools if pool.name == name), None)
+            if row is None:
+                raise NotFound("pool", name)
+            found = await tx.views.pool_events(seen.after, seen.until, MAX_EVENTS)
+            events = [event for event in found if read_data(event).get("pool") == name]
+            living = await tx.pools.living(row.id)
+            more = seen.cut or len(found) == MAX_EVENTS
+            begin = found[-1].at if more and found else seen.begin
+            shown = events[:MAX_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
+            machines = [
+                one
+                for one in machines_of(events, living)
+                if one.requested_at is None or one.requested_at <= seen.end
+            ]
+            sizes = sizes_of(machines, begin, seen.end)
+            detail = self._engine.config.series_detail_ms
+            past = await read_past(tx, name, seen.begin, seen.end, detail, len(pools))
+            return PoolHistory(
+                begin=format_moment(seen.begin),
+                end=format_moment(seen.end),
+                complete_from=format_moment(begin),
+                more=more,
+                figures=show_figures(past, machines, begin),
+                reasons=show_reasons(past),
+                sizes=[
+                    PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
+                    for one in sizes[-MAX_SIZES:]
+                ],
+                machines=[
+                    PoolMachine(
+                        name=one.name,
+                        state=one.state,
+                        requested_at=_moment(one.requested_at),
+                        ready_at=_moment(one.ready_at),
+                        gone_at=_moment(one.gone_at),
+                        reason=one.reason,
+                    )
+                    for one in machines[-MAX_ATTEMPTS:]
+                ],
+                changes=[
+                    PoolChange(
+                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
+                    )
+                    for event in shown
+                ],
+            )
+
+        return await self._engine.store.read(read)
+
+    async def _window(self, since: str | None, until: str | None, most: int) -> Window:
+        """Returns the part of the log to read: the last hour, unless told otherwise."""
+        now = await self._engine.now()
+        end = now if until is None else moment_since(until, now)
+        begin = end - HOUR_MS if since is None else moment_since(since, now)
+        if begin >= end:
+            raise InvalidInput("since", f"before until ({format_moment(end)})", since)
+        store = self._engine.store
+        last = await store.read(lambda tx: tx.log.newest())
+        if end < now:
+            last = await number_before(store, end + 1)
+        after = min(await number_before(store, begin), last)
+        cut = last - after > most
+        return Window(begin, end, last - most if cut else after, last, cut, end < now)
+
+
+async def _names(tx: ReadTx, spells: Sequence[Spell]) -> dict[int, str | None]:
+    """Returns the names of the jobs of attempts that last, and of the newest others."""
+    lasting = {spell.job for spell in spells if spell.finished_at is None}
+    newest = {spell.job for spell in spells[-MAX_NAMED:]}
+    specs = await tx.jobs.specs(sorted(lasting | newest))
+    return {job: _named(stored).name for job, stored in specs.items()}
+
+
+def _show(spell: Spell, shape: Shape | None, who: Identity, name: str | None) -> WorkerSpell:
+    visible = may(who, Action.READ_JOBS, FLEET) if shape is None else sees(who, shape.namespace)
+    shown = WorkerSpell(
+        attempt=spell.attempt,
+        state=spell.state.value,
+        assigned_at=_moment(spell.assigned_at),
+        started_at=_moment(spell.started_at),
+        finished_at=_moment(spell.finished_at),
+    )
+    if not visible:
+        return shown
+    return msgspec.structs.replace(
+        shown,
+        job=spell.job,
+        name=name,
+        reason=spell.reason,
+        task=None if shape is None else shape.task,
+        queue=None if shape is None else shape.queue,
+    )
+
+
+def _moment(at: int | None) -> str | None:
+    return None if at is None else format_moment(at)
+
+
+MAX_REASONS: Final = 100
+
+T = TypeVar("T", int, float)
+
+
+class PoolPast(NamedTuple):
+    """What is kept of a pool, by slot."""
+
+    span: Span
+    plans: dict[int, PlanFigures]
+
+
+async def read_past(
+    tx: ReadTx, name: str, begin: int, end: int, detail_ms: int, pools: int
+) -> PoolPast:
+    """Reads the figures of a pool between two times, as far back as one answer may show."""
+    span = span_of(max(begin, end - MAX_SLOTS * HOUR), end, tx.now, detail_ms, pools)
+    rows = await tx.series.between([SeriesKind.PLAN], span.step, span.start, span.end)
+    return PoolPast(span, {row.at: read_plan(row) for row in rows if row.name == name})
+
+
+def show_figures(past: PoolPast, machines: Sequence[Machine], known_from: int) -> PoolFigures:
+    """Renders the figures, with the machines that came and went since `known_from`."""
+    span, plans = past
+
+    def each(value: Callable[[PlanFigures], T | None]) -> list[T | None]:
+        return [None if (plan := plans.get(at)) is None else value(plan) for at in span.slots]
+
+    return PoolFigures(
+        step=span.step // 1000,
+        times=[at // 1000 for at in span.slots],
+        machines=each(lambda plan: plan.machines),
+        ready=each(lambda plan: plan.ready),
+        wanted=each(lambda plan: plan.wanted),
+        most=each(lambda plan: plan.most),
+        latency_seconds=each(lambda plan: _seconds(plan.latency_ms, unknown=-1)),
+        target_seconds=each(lambda plan: _seconds(plan.target_ms)),
+        used_seconds=each(lambda plan: _seconds(plan.used_ms)),
+        used_money=each(lambda plan: plan.used_micros / MICROS),
+        budget_seconds=each(lambda plan: _seconds(plan.budget_ms, unknown=0)),
+        started=_counted(span, known_from, (one.requested_at for one in machines)),
+        ended=_counted(span, known_from, (one.gone_at for one in machines)),
+    )
+
+
+def show_reasons(past: PoolPast) -> list[PoolReason]:
+    """Returns the reasons of the plan, newest first; each from when on it was given."""
+    found: list[PoolReason] = []
+    for at, plan in sorted(past.plans.items()):
+        if not found or found[-1].reason != plan.reason:
+            found.append(PoolReason(at=format_moment(at), reason=plan.reason))
+    return found[-MAX_REASONS:][::-1]
+
+
+def _counted(span: Span, known_from: int, times: Iterable[int | None]) -> list[int | None]:
+    counts: dict[int, int] = {}
+    for at in times:
+        if at is not None:
+            slot = slot_of(at, span.step)
+            counts[slot] = counts.get(slot, 0) + 1
+    known = slot_of(known_from, span.step)
+    return [counts.get(at, 0) if at >= known else None for at in span.slots]
+
+
+def _seconds(ms: int, unknown: int | None = None) -> float | None:
+    return None if ms == unknown else ms / 1000

@@ -1,0 +1,386 @@
+"""Jobs: what can be done with them, with the rights of the caller."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from windlass.domain.access.rights import Action, Identity, Role
+from windlass.domain.job.job import JobSpec
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import InboxRow, JobFacts
+from windlass.domain.rows.views import JobSort
+from windlass.domain.values.conversion import convert
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.json_values import check_depth, too_deep
+from windlass.engine.engine import Engine
+from windlass.engine.inbox.inbox import InboxRequest
+from windlass.engine.jobs.end_waiters import Ended
+from windlass.engine.submit.submission import WorkflowSpec
+from windlass.operations.dispatch.binding import Body, Query
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
+from windlass.operations.dispatch.routes import COUNTED, Routes
+from windlass.operations.job_details import Details
+from windlass.operations.orders import parse_place, parse_sort
+from windlass.operations.parse import check_count, job_filter, job_spec, workflow_spec
+from windlass.operations.past.jobs import PastJobs
+from windlass.operations.queries import PAGE_LIMIT, Queries
+from windlass.operations.render import show_event
+from windlass.operations.rights import Rights, counted_for, listed_for
+from windlass.ports.loop_time import aside
+from windlass.wire.jobs import (
+    CanceledJob,
+    CancelReply,
+    CancelRequest,
+    DeletedJob,
+    DeleteReply,
+    DeleteRequest,
+    Job,
+    JobChain,
+    JobCount,
+    JobList,
+    PriorityReply,
+    PriorityRequest,
+    Reproduction,
+    RetryReply,
+    RetryRequest,
+    SubmitReply,
+    SubmitRequest,
+    UnblockRequest,
+    WaitReply,
+    WaitRequest,
+    Where,
+)
+from windlass.wire.numbers import Id
+from windlass.wire.system import EventList
+from windlass.wire.workers import Changed
+
+PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
+
+SOME_LIMIT: Final = 200  # jobs that a page shows at once
+NAMED_JOBS: Final = 10  # jobs of one call that the audit log names
+
+routes = Routes("/api/v1/jobs", "jobs")
+
+
+@routes.post("", needs=Action.SUBMIT_JOBS, status=201, audit=COUNTED, bulk=True)
+async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
+    """Submits jobs, all or none of them."""
+    traced = call.services.submit_traced
+    if traced is not None:
+        return await traced(call, data)
+    return await call.services.jobs.submit(data, call.who)
+
+
+@routes.get("", needs=Action.READ_JOBS)
+async def list_jobs(
+    call: Call,
+    where: Query[Where],
+    key: str | None = None,
+    sort: str = JobSort.NEWEST,
+    after: str = "",
+    limit: PageSize = 100,
+    as_of: str | None = None,
+    estimates: bool = False,
+) -> JobList:
+    """Returns a page of jobs, newest first unless `sort` says otherwise.
+
+    `text` and `regex` (of RE2) are looked for in names, commands, functions and error messages.
+    `as_of` shows jobs as they were at a time, without those that were deleted since. With
+    `estimates` it also says when each is expected to start and end, and what such jobs took.
+    """
+    wanted = job_filter(call.who, where, key)
+    order, place = parse_sort(sort), parse_place(after)
+    if as_of is not None:
+        found = await PastJobs(call.services.engine).jobs(wanted, place, limit, order, as_of)
+    else:
+        found = await call.services.queries.jobs(wanted, place, limit, order, estimates)
+    return listed_for(call.who, found, limit)
+
+
+@routes.get("/count", needs=Action.READ_JOBS)
+async def count_jobs(call: Call, where: Query[Where], key: str | None = None) -> JobCount:
+    """Returns how many jobs match: exactly if they are few, else at least or about how many."""
+    wanted = job_filter(call.who, where, key)
+    return counted_for(call.who, await call.services.queries.count_jobs(wanted))
+
+
+@routes.get("/some", needs=Action.READ_JOBS)
+async def some(call: Call, id: list[Id]) -> JobList:  # noqa: A002 - the name of the parameter
+    """Returns these jobs, at most 200, as lists do, without those the caller may not see."""
+    if len(id) > SOME_LIMIT:
+        raise InvalidInput("id", f"at most {SOME_LIMIT} jobs", len(id))
+    return JobList(await call.services.queries.some_jobs(id, call.who))
+
+
+@routes.get("/{job:int}", needs=Action.READ_JOBS)
+async def show(call: Call, job: Id, as_of: str | None = None) -> Job:
+    """Returns one job with its attempts and transitions; with `as_of` as it was at a time."""
+    if as_of is not None:
+        return await PastJobs(call.services.engine).job(job, call.who, as_of)
+    return await call.services.queries.job(job, call.who)
+
+
+@routes.get("/{job:int}/wait", needs=Action.READ_JOBS)
+async def wait(call: Call, job: Id, timeout: Seconds = 30) -> Job:
+    """Returns the job when it has ended, or as it is when the time is up."""
+    return await call.services.jobs.wait(job, timeout, call.who)
+
+
+@routes.post("/wait", needs=Action.READ_JOBS)
+async def wait_some(call: Call, data: Body[WaitRequest]) -> WaitReply:
+    """Returns those of several jobs that have ended, once one or all of them have."""
+    return await call.services.jobs.wait_some(data, call.who)
+
+
+@routes.get("/{job:int}/events", needs=Action.READ_JOBS)
+async def events(call: Call, job: Id) -> EventList:
+    """Returns all events of one job."""
+    found = await call.services.queries.events(job, call.who)
+    names = call.services.names
+    await names.learn(found)
+    return EventList([show_event(event, names.known) for event in found])
+
+
+@routes.post("/cancel", needs=Action.CHANGE_JOBS)
+async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
+    """Cancels jobs."""
+    call.about = _described(data.ids)
+    return await call.services.jobs.cancel(data, call.who)
+
+
+@routes.post("/{job:int}/cancel", needs=Action.CHANGE_JOBS)
+async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
+    """Cancels one job."""
+    return await call.services.jobs.cancel_one(job, reason, call.who)
+
+
+@routes.post("/delete", needs=Action.DELETE_JOBS)
+async def delete_many(call: Call, data: Body[DeleteRequest]) -> DeleteReply:
+    """Deletes ended jobs with their logs and artifacts; says for each whether, and why not."""
+    call.about = _described(data.ids)
+    return await call.services.jobs.delete(data, call.who)
+
+
+@routes.delete("/{job:int}", needs=Action.DELETE_JOBS)
+async def delete(call: Call, job: Id) -> Changed:
+    """Deletes an ended job with its log and artifacts; refused while something needs it."""
+    return Changed(await call.services.jobs.delete_one(job, call.who))
+
+
+@routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)
+async def retry(call: Call, job: Id) -> RetryReply:
+    """Replaces an ended job with a new one."""
+    return await call.services.jobs.retry(job, call.who)
+
+
+@routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
+async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryReply:
+    """Replaces an ended job with a new one that has other arguments."""
+    return await call.services.jobs.retry_with(job, data.args, call.who)
+
+
+@routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
+async def chain(call: Call, job: Id) -> JobChain:
+    """Returns the job with those that it supersedes and those that supersede it."""
+    return await Details(call.services.engine).chain(job, call.who)
+
+
+@routes.get("/{job:int}/reproduce", needs=Action.READ_JOBS)
+async def reproduce(call: Call, job: Id) -> Reproduction:
+    """Returns how to run a job again: commands, environment, files."""
+    return await Details(call.services.engine).reproduction(job, call.who)
+
+
+@routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)
+async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
+    """Accepts or rejects a job that waits for an operator."""
+    return Changed(await call.services.jobs.unblock(job, data, call.who))
+
+
+@routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)
+async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> PriorityReply:
+    """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
+    return await call.services.jobs.prioritize(job, data, call.who)
+
+
+def _described(ids: Sequence[int]) -> str:
+    """Returns which jobs a call is about, in words for the audit log."""
+    named = ", ".join(map(str, ids[:NAMED_JOBS]))
+    more = f" and {len(ids) - NAMED_JOBS} more" if len(ids) > NAMED_JOBS else ""
+    return f"{'job' if len(ids) == 1 else 'jobs'} {named}{more}" if ids else ""
+
+
+WAIT_LIMIT = 10_000  # jobs of one request
+COMPLETED = State.COMPLETED.code
+
+
+class Jobs:
+    """Carries out requests about jobs; raises `NotFound` for jobs the caller may not see."""
+
+    def __init__(self, engine: Engine, queries: Queries) -> None:
+        self._engine = engine
+        self._queries = queries
+        self._rights = Rights(engine)
+
+    async def submit(self, request: SubmitRequest, who: Identity) -> SubmitReply:
+        """Submits all jobs of a request, or none."""
+        specs, workflow = await self.prepare(request, who)
+        done = await self._engine.submit(specs, workflow, request.key, request.reopen)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+
+    async def prepare(
+        self, request: SubmitRequest, who: Identity
+    ) -> tuple[list[JobSpec], WorkflowSpec | None]:
+        """Returns what a request submits; raises if the caller may not submit it."""
+        check_count("jobs", request.jobs, self._engine.config)
+        numbered = enumerate(request.jobs)
+        specs = await aside(
+            len(request.jobs), lambda: [job_spec(job, who, f"jobs[{n}]") for n, job in numbered]
+        )
+        await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
+        joined = [job.workflow for job in request.jobs if job.workflow]
+        await self._queries.check_workflows(joined, who)
+        await self._rights.check_priorities(request.jobs, request.workflow, who)
+        return specs, workflow_spec(request.workflow, who)
+
+    async def read_inbox(self, row: InboxRow) -> InboxRequest:
+        """Returns what a user submitted in a transaction of its own; raises as `submit` does.
+
+        A row has the rights of a submitter in its namespaces.
+        """
+        try:
+            decoded = msgspec.json.decode(row.body)
+        except msgspec.DecodeError as error:
+            raise InvalidInput("submission", "JSON", str(error)) from None
+        except RecursionError:
+            raise too_deep("submission") from None
+        check_depth(decoded, "submission", row.body)
+        request = convert(decoded, SubmitRequest, "submission")
+        who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
+        return InboxRequest(*await self.prepare(request, who))
+
+    async def wait(self, job: int, seconds: float, who: Identity) -> Job:
+        """Returns the job when it has ended, or as it is when the time is up."""
+        try:
+            return await self._wait(job, seconds, who)
+        except NotFound:
+            return await self._wait(await self._queries.stands_for(job), seconds, who)
+
+    async def _wait(self, job: int, seconds: float, who: Identity) -> Job:
+        await self._queries.check_visible([job], who)
+        await self._engine.jobs.wait_ended(job, int(seconds * 1000))
+        return await self._queries.job(job, who)
+
+    async def wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
+        """Returns those of several jobs that have ended, once enough of them have."""
+        try:
+            return await self._wait_some(request, who)
+        except NotFound:
+            await self._queries.catch_up()
+            return await self._wait_some(request, who)
+
+    async def _wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
+        ids = list(dict.fromkeys(request.ids))
+        if not 1 <= len(ids) <= WAIT_LIMIT:
+            raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
+        await self._queries.check_visible(ids, who)
+        most = len(ids)
+
+        def enough(ended: Ended) -> bool:
+            if request.until == "any":
+                return bool(ended)
+            failed = request.until == "failure" and any(map(_has_failed, ended.values()))
+            return failed or len(ended) == most
+
+        ended = await self._engine.jobs.wait_some_ended(ids, int(request.timeout * 1000), enough)
+        missing = next((job for job, facts in ended.items() if facts is None), None)
+        if missing is not None:
+            raise NotFound("job", missing)
+        first = [job for job in ids if job in ended]
+        if request.until == "failure":  # those that did not complete must be among the first
+            first.sort(key=lambda job: not _has_failed(ended[job]))
+        shown = await self._queries.some_jobs(first[:PAGE_LIMIT], who)
+        return WaitReply(shown, max(0, len(first) - PAGE_LIMIT))
+
+    async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
+        """Cancels jobs, all of which the caller must be allowed to change."""
+        check_count("ids", request.ids, self._engine.config)
+        await self._queries.catch_up()
+        await self._queries.check_visible(request.ids, who)
+        await self._rights.check_own(request.ids, who)
+        done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
+        return await aside(
+            len(done), lambda: CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+        )
+
+    async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
+        """Cancels one job, which must exist."""
+        await self._queries.catch_up()
+        await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
+        (done,) = await self._engine.jobs.cancel([job], reason, who.name)
+        if done.state is None:
+            raise NotFound("job", job)
+        return CanceledJob(done.job, done.state, done.applied)
+
+    async def delete(self, request: DeleteRequest, who: Identity) -> DeleteReply:
+        """Deletes ended jobs; says for each whether, and why not."""
+        check_count("ids", request.ids, self._engine.config)
+        await self._queries.check_visible(request.ids, who)
+        done = await self._engine.jobs.delete(request.ids, who.name)
+        return await aside(len(done), lambda: DeleteReply([DeletedJob(*one) for one in done]))
+
+    async def delete_one(self, job: int, who: Identity) -> bool:
+        """Deletes one ended job, which must exist."""
+        (done,) = (await self.delete(DeleteRequest(ids=[job]), who)).jobs
+        if done.refusal is not None:
+            raise Conflict("not_deleted", f"job {job} cannot be deleted: {done.refusal}")
+        if not done.applied:
+            raise NotFound("job", job)
+        return True
+
+    async def retry(self, job: int, who: Identity) -> RetryReply:
+        """Replaces an ended job with a new one."""
+        await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
+        done = await self._engine.jobs.retry(job, who.name)
+        return RetryReply(done.job, done.applied)
+
+    async def retry_with(self, job: int, args: Any, who: Identity) -> RetryReply:
+        """Replaces an ended job with a new one that has other arguments."""
+        await self._queries.check_visible([job], who)
+        await self._rights.check_own([job], who)
+        done = await self._engine.jobs.retry_with(job, args, who.name)
+        return RetryReply(done.job, done.applied)
+
+    async def unblock(self, job: int, request: UnblockRequest, who: Identity) -> bool:
+        """Accepts or rejects a job that waits for an operator; returns whether it did wait."""
+        await self._queries.check_visible([job], who)
+        done = await self._engine.jobs.unblock(job, request.accept, request.reason, who.name)
+        return done.applied
+
+    async def prioritize(self, job: int, request: PriorityRequest, who: Identity) -> PriorityReply:
+        """Sets a job's priority adjustment; submitters may only lower it."""
+        shown = await self._queries.job(job, who)
+        await self._rights.check_own([job], who)
+        now = shown.priority
+        why = self._rights.refuse_adjustment(now.base, now.adjustment, request.adjustment, who)
+        if why is not None:
+            raise Forbidden(why)
+        done = await self._engine.jobs.adjust_priority(job, request.adjustment, who.name)
+        position = await self._engine.jobs.position(job)
+        return PriorityReply(
+            base=done.base,
+            adjustment=done.adjustment,
+            effective=done.effective,
+            score=position.score,
+            inherited=position.inherited,
+            applied=done.applied,
+        )
+
+
+def _has_failed(facts: JobFacts | None) -> bool:
+    return facts is not None and facts.final_state != COMPLETED

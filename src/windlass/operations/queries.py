@@ -1,0 +1,331 @@
+"""Reads jobs, workers and events as callers see them, and only those they may see."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
+from windlass.domain.access.secrets import EVERYONE, KEY_START
+from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.matching.functions import without_functions
+from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.shapes import NAMESPACES, Shape
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import JobRecord, QueueRow
+from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
+from windlass.domain.values.errors import NotFound
+from windlass.engine.engine import Engine
+from windlass.engine.explain.forecast import Outlook
+from windlass.engine.fleet.workers import find_worker
+from windlass.engine.history.series import Depths, read_counted
+from windlass.engine.inbox.inbox import Inbox
+from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies
+from windlass.operations.live_depths import LiveDepths
+from windlass.operations.orders import format_place
+from windlass.operations.past.workers import past_workers
+from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
+from windlass.operations.render import show_job, show_queue, show_transitions, show_worker
+from windlass.operations.step_rendering import show_steps
+from windlass.ports.store import ReadTx
+from windlass.ports.store.fleet.placement import HeldIndices
+from windlass.wire.jobs import Job, JobCount, JobList
+from windlass.wire.workers import QueueInfo, WorkerInfo
+
+PAGE_LIMIT = 1_000
+
+_shape = msgspec.json.Decoder(Shape).decode
+
+
+class Shapes:
+    """Caches shapes by id; a shape never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Shape] = {}
+
+    async def know(self, tx: ReadTx, ids: Sequence[int]) -> None:
+        """Reads the shapes that are not cached yet."""
+        if any(shape not in self._known for shape in ids):
+            for row in await tx.catalog.shapes_after(0):
+                self._known[row.id] = _shape(row.body)
+
+    def __getitem__(self, shape: int) -> Shape:
+        return self._known[shape]
+
+
+class Queries:
+    """Reads what callers see; raises `NotFound` for what they may not see."""
+
+    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
+        self._engine = engine
+        self._inbox = inbox
+        self._shapes = Shapes()
+        self._live = LiveDepths(engine.catalog)
+
+    async def job(self, job: int, who: Identity) -> Job:
+        """Returns one job with its attempts and transitions."""
+        try:
+            return await self._job(job, who)
+        except NotFound:
+            return await self._job(await self.stands_for(job), who)
+
+    async def stands_for(self, job: int) -> int:
+        """Returns the job that an unknown id means, for a job of a user's own transaction.
+
+        Moves what was committed a moment ago. Raises `NotFound` without an inbox.
+        """
+        if self._inbox is None:
+            raise NotFound("job", job)
+        return await self._inbox.job_for(job)
+
+    async def catch_up(self) -> None:
+        """Moves what users' own transactions have committed."""
+        if self._inbox is not None:
+            await self._inbox.move()
+
+    async def _job(self, job: int, who: Identity) -> Job:
+
+        async def read(tx: ReadTx) -> Job | None:
+            view = await tx.views.job(job)
+            if view is None:
+                return None
+            await self._shapes.know(tx, [view.facts.shape])
+            events = await tx.log.of_job(job)
+            names = _worker_names(view)
+            outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
+            submitted_by = decode_spec(view.spec).submitted_by
+            dependencies = await read_dependencies(tx, view, partial(self._seen, who))
+            moves = show_transitions(events, names, submitted_by, view.attempts)
+            shown = self._show(view, moves, outlook, dependencies)
+            steps = (await tx.steps.of_jobs([job])).get(job)
+            if not steps:
+                return shown
+            return msgspec.structs.replace(shown, steps=show_steps(steps, view.attempts))
+
+        shown = await self._engine.store.read(read)
+        if shown is None or not sees(who, shown.namespace):
+            raise NotFound("job", job)
+        return shown
+
+    async def check_visible(self, jobs: Sequence[int], who: Identity) -> None:
+        """Raises `NotFound` for the first job that does not exist for the caller."""
+        if not who.namespaces:
+            return
+
+        async def read(tx: ReadTx) -> dict[int, str]:
+            facts = await tx.jobs.read(sorted(set(jobs)))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {job: self._shapes[fact.shape].namespace for job, fact in facts.items()}
+
+        namespaces = await self._engine.store.read(read)
+        for job in jobs:
+            if job not in namespaces or not sees(who, namespaces[job]):
+                raise NotFound("job", job)
+
+    async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
+        """Raises `NotFound` for the first workflow that does not exist for the caller."""
+        if not who.namespaces or not workflows:
+            return
+        ids = sorted(set(workflows))
+        rows = await self._engine.store.read(lambda tx: tx.workflows.read(ids))
+        for workflow in ids:
+            if workflow not in rows or not sees(who, rows[workflow].namespace):
+                raise NotFound("workflow", workflow)
+
+    async def events(self, job: int, who: Identity) -> list[Event]:
+        """Returns all events of one job."""
+        await self.job(job, who)
+        return list(await self._engine.store.read(lambda tx: tx.log.of_job(job)))
+
+    async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        """Returns how many jobs match a filter, as far as a bounded search tells."""
+        found = await self._engine.store.read(lambda tx: tx.views.count_jobs(wanted))
+        return JobCount(found.found, found.is_whole, found.looked, found.estimate)
+
+    async def jobs(
+        self,
+        wanted: JobFilter,
+        after: Place | None,
+        limit: int,
+        sort: JobSort = JobSort.NEWEST,
+        estimates: bool = False,
+    ) -> JobList:
+        """Returns a page of jobs, newest first unless they are sorted otherwise.
+
+        With `estimates` it also says what is expected of each: counting the jobs before each that
+        waits takes longer than all the rest.
+        """
+
+        async def read(tx: ReadTx) -> JobList:
+            page = await tx.views.sorted_jobs(wanted, sort, after, limit)
+            await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
+            shown = await self._listed(tx, page.jobs, estimates)
+            return JobList(shown, format_place(page.next), page.looked)
+
+        return await self._engine.store.read(read)
+
+    async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
+        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+
+        async def read(tx: ReadTx) -> list[Job]:
+            views = await self._seen(who, tx, await tx.views.some(ids))
+            return await self._listed(tx, views)
+
+        return await self._engine.store.read(read)
+
+    async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
+        """Returns the events that the caller may see: all, or those of its namespaces' jobs.
+
+        Only callers who may list tokens see who created them.
+        """
+        if not may(who, Action.MANAGE_TOKENS):
+            events = [event for event in events if event.kind != EventKind.ACCESS]
+        if not who.namespaces or not events:
+            return list(events)
+
+        async def read(tx: ReadTx) -> set[int]:
+            facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {j for j, f in facts.items() if sees(who, self._shapes[f.shape].namespace)}
+
+        visible = await self._engine.store.read(read)
+        return [event for event in events if event.job in visible]
+
+    async def places(self, jobs: Sequence[int]) -> dict[int, tuple[str, int]]:
+        """Returns the namespace and the workflow (0: none) of jobs that exist."""
+
+        async def read(tx: ReadTx) -> dict[int, tuple[str, int]]:
+            facts = await tx.jobs.read(jobs)
+            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            return {
+                job: (self._shapes[fact.shape].namespace, fact.workflow or 0)
+                for job, fact in facts.items()
+            }
+
+        return await self._engine.store.read(read)
+
+    async def queues(self, who: Identity) -> set[str]:
+        """Returns the queues that jobs of the caller's namespaces have used."""
+        rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
+        shapes = map(_shape, (row.body for row in rows))
+        return {s.queue for s in shapes if sees(who, s.namespace, Action.READ_FLEET)}
+
+    async def queue_list(self, who: Identity) -> list[QueueInfo]:
+        """Returns the queues that have jobs or settings, and that the caller's namespaces use.
+
+        Who does not see the whole fleet gets the numbers of their own namespaces.
+        """
+        store = self._engine.store
+        sees_all = may(who, Action.READ_FLEET, FLEET)
+        rows = await store.read(lambda tx: tx.catalog.queues())
+        depths, rates = await store.read(partial(self._queue_counts, who=who))
+        queued = (await self._engine.metrics()).queue_depth if sees_all else queued_in(depths)
+        running = running_in(depths)
+        known = {row.name: row for row in rows}
+        names = {*known, *queued, *running}
+        if not sees_all:
+            names &= await self.queues(who)
+        counted = [row.limit for row in rows if row.max_running and row.limit is not None]
+        limits = await store.read(lambda tx: tx.limits.read(counted)) if sees_all else {}
+        return [
+            show_queue(row, limits, queued.get(name, 0), running.get(name, 0), rates.get(name, []))
+            for name in sorted(names)
+            for row in (known.get(name, QueueRow(name, queue_weight(name), 0)),)
+        ]
+
+    async def _queue_counts(self, tx: ReadTx, who: Identity) -> tuple[Depths, Rates]:
+        depths = await self._live.read(tx, *await read_counted(tx))
+        return seen_by(who, depths), await read_rates(tx, self._engine.catalog, who)
+
+    async def namespaces(self) -> list[str]:
+        """Returns all namespaces that have had jobs."""
+        rows = await self._engine.store.read(lambda tx: tx.catalog.shapes_after(0))
+        return sorted({_shape(row.body).namespace for row in rows})
+
+    async def workers(self, who: Identity, as_of: str | None = None) -> list[WorkerInfo]:
+        """Returns all workers, without the names of namespaces that the caller may not see."""
+        engine = self._engine
+        found = await (self._workers() if as_of is None else past_workers(engine, as_of))
+        return found if may(who, Action.READ_FLEET, FLEET) else [_limit(i, who) for i in found]
+
+    async def _workers(self) -> list[WorkerInfo]:
+
+        async def read(tx: ReadTx) -> list[WorkerInfo]:
+            views = await tx.views.workers_with_counts()
+            rows = await tx.placement.indices([view.worker.id for view in views])
+            held: dict[int, list[HeldIndices]] = {}
+            for row in rows:
+                held.setdefault(row.worker, []).append(row)
+            return [show_worker(v, _merged(v), held.get(v.worker.id, ())) for v in views]
+
+        return await self._engine.store.read(read)
+
+    async def worker(self, worker: int | str, who: Identity) -> WorkerInfo:
+        """Returns one worker, by its name or its id."""
+
+        async def read(tx: ReadTx) -> WorkerInfo:
+            row = await find_worker(tx, worker)
+            view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
+            return show_worker(view, _merged(view), await tx.placement.indices([row.id]))
+
+        found = await self._engine.store.read(read)
+        return found if may(who, Action.READ_FLEET, FLEET) else _limit(found, who)
+
+    async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
+        """Returns those of these jobs that the caller may see."""
+        await self._shapes.know(tx, [view.facts.shape for view in views])
+        return [view for view in views if sees(who, self._shapes[view.facts.shape].namespace)]
+
+    async def _listed(
+        self, tx: ReadTx, views: Sequence[JobRecord], estimates: bool = False
+    ) -> list[Job]:
+        explain = self._engine.explain
+        outlooks = await (explain.outlooks if estimates else explain.levels)(tx, views)
+        dependencies = Dependencies(await newest_ids(tx, views))
+        return [self._show(view, (), outlooks[view.facts.id], dependencies) for view in views]
+
+    def _show(
+        self,
+        view: JobRecord,
+        transitions: Sequence[Any],
+        outlook: Outlook,
+        dependencies: Dependencies,
+    ) -> Job:
+        shape = self._shapes[view.facts.shape]
+        return show_job(view, shape, self._engine, transitions, outlook, dependencies)
+
+
+def _worker_names(view: JobRecord) -> dict[int, str]:
+    """Returns the names of all workers that had this job, the newest included."""
+    newest = view.facts.worker if view.lease is None else view.lease.worker
+    if newest is None or view.worker is None:
+        return dict(view.workers)
+    return dict(view.workers) | {newest: view.worker}
+
+
+def _limit(info: WorkerInfo, who: Identity) -> WorkerInfo:
+    """Leaves out of a worker's metadata what the caller may not see."""
+    seen = partial(visible_metadata, who=who)
+    return msgspec.structs.replace(
+        info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)
+    )
+
+
+def visible_metadata(metadata: Mapping[str, Any], who: Identity) -> dict[str, Any]:
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
+    kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
+    return without_functions({key: value for key, value in kept.items() if value != []})
+
+
+def _seen_names(key: str, value: Any, who: Identity) -> Any:
+    if key != NAMESPACES and not key.startswith(KEY_START):
+        return value
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if name == EVERYONE or sees(who, str(name), Action.READ_FLEET)]
+
+
+def _merged(view: WorkerView) -> Mapping[str, Any]:
+    dynamic = msgspec.json.decode(view.worker.dynamic)
+    return merge_metadata(dynamic, msgspec.json.decode(view.worker.static))

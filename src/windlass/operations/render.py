@@ -1,0 +1,382 @@
+"""Renders records of the store as clients see them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from windlass.domain.explain.explanation import Estimate
+from windlass.domain.explain.forecast import Span, suggestions
+from windlass.domain.job.forms import NONE
+from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
+from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.timeouts import timeout_from
+from windlass.domain.matching.functions import without_schemas
+from windlass.domain.matching.indices import offered, read_indices
+from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.workers import shown_status
+from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
+from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
+from windlass.domain.rows.statistics import Summary
+from windlass.domain.rows.steps import FOREVER
+from windlass.domain.rows.views import WorkerView, newest_attempt
+from windlass.domain.tasks.media import timed_as
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
+from windlass.engine.engine import Engine
+from windlass.engine.explain.forecast import Outlook
+from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
+from windlass.ports.store.fleet.placement import HeldIndices
+from windlass.wire.files import ArtifactInfo, LogInfo
+from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
+from windlass.wire.system import EventInfo
+from windlass.wire.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
+
+FAILED = State.FAILED.code
+WORKER_LOST = FailureClass.WORKER_LOST.code
+
+
+def show_job(
+    view: JobRecord,
+    shape: Shape,
+    engine: Engine,
+    transitions: Sequence[Transition] = (),
+    outlook: Outlook = Outlook(),  # noqa: B008 - frozen
+    dependencies: Dependencies = NO_DEPENDENCIES,
+) -> Job:
+    """Renders a job with everything that is known about it."""
+    facts, lease = view.facts, view.lease
+    spec = decode_spec(view.spec)
+    return Job(
+        id=facts.id,
+        namespace=shape.namespace,
+        workflow=facts.workflow,
+        name=spec.name,
+        task=shape.task,
+        args=spec.args,
+        queue=shape.queue,
+        state=str(STATE_BY_CODE[view.state]),
+        priority=Priority(
+            facts.base, facts.adjustment, facts.base + facts.adjustment, outlook.inherited
+        ),
+        requires=[clause.text for clause in shape.requires],
+        resources=dict(shape.resources),
+        secrets=list(spec.secrets),
+        after=dependencies.current(spec.after),
+        after_any=dependencies.current(spec.after_any),
+        dependencies=list(dependencies.dependencies),
+        dependents=list(dependencies.dependents),
+        dependents_more=dependencies.more,
+        allow_failure=bool(facts.flags & ALLOW_FAILURE),
+        unblock=spec.unblock,
+        attempt=shown_attempt(newest_attempt(facts, lease), facts.handed_back),
+        attempts=_attempts(view),
+        retry_count=_retries(view),
+        max_retries=engine.config.retry.max_retries if spec.retries is None else spec.retries,
+        lost_count=facts.lost,
+        not_before=_moment(_not_before(view) or spec.not_before_ms),
+        last_activity_at=_moment(_activity(view)),
+        transitions=list(transitions),
+        dynamic=_json(view.dynamic.body) if view.dynamic else None,
+        quarantined=bool(facts.flags & QUARANTINED),
+        result=None if view.failure else _json(view.result),
+        exit_code=view.exit_code,
+        failure=_failure(view.failure, view.message, view.result),
+        progress=_json(view.progress.value) if view.progress else None,
+        log=_log(view.log),
+        artifacts=[show_artifact(row) for row in view.artifacts],
+        supersedes=facts.supersedes,
+        superseded_by=facts.superseded_by,
+        labels=spec.labels or {},
+        key=spec.key,
+        key_for=spec.key_for,
+        submitted_by=spec.submitted_by,
+        created_at=format_moment(facts.created_at),
+        assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
+        started_at=_moment(lease.started_at if lease else view.started_at),
+        finished_at=_moment(view.finished_at),
+        reason=view.reason,
+        worker=view.worker,
+        indices={} if lease is None else read_indices(lease.indices),
+        **_wishes(spec, shape),
+        **_expectations(shape, outlook),
+        **_timeouts(view, engine, spec, shape.queue),
+    )
+
+
+def _not_before(view: JobRecord) -> int | None:
+    """Returns when it may start; a wait without an end has none."""
+    return None if view.not_before == FOREVER else view.not_before
+
+
+def _retries(view: JobRecord) -> int:
+    """Counts the retries after failures; the final failure was not retried."""
+    final = view.facts.state == FAILED and view.failure != WORKER_LOST
+    return view.facts.failed - final
+
+
+def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
+    """Renders when, where and how often a job wants to run."""
+    return {
+        "start_before": spec.start_before,
+        "finish_before": spec.finish_before,
+        "capability_grace": spec.capability_grace,
+        "prefers": [clause.text for clause in shape.prefers],
+        "apart": shape.apart,
+        "rate": spec.rate,
+        "concurrency": spec.concurrency,
+        "preemptible": spec.preemptible,
+        "retries": spec.retries,
+        "retry_on": list(spec.retry_on),
+        "no_retry_on": list(spec.no_retry_on),
+        "backoff": spec.backoff,
+    }
+
+
+def _timeouts(view: JobRecord, engine: Engine, spec: JobSpec, queue: str) -> dict[str, Any]:
+    """Renders how long a job may run or be idle, and who says so."""
+    facts = view.facts
+    source = timeout_from(
+        engine.config.timeouts, timed_as(spec.task, spec.args), engine.catalog.timeouts.get(queue),
+        spec.timeout_ms, facts.timeout_ms,
+    )  # fmt: skip
+    return {
+        "timeout": _seconds(facts.timeout_ms),
+        "timeout_from": source,
+        "timeout_at": _moment(_timeout_at(view, spec)),
+        "idle_timeout": _seconds(facts.idle_ms),
+    }
+
+
+def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
+    """Renders the forecast of a job, and what jobs like it took."""
+    late = outlook.forecast.overdue_ms
+    return {
+        "estimated_start": show_span(outlook.now, outlook.forecast.start),
+        "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "overdue": None if late is None else late / 1000,
+        "peak_memory": outlook.peak_memory,
+        "statistics": _statistics(outlook.known),
+        "suggestions": suggestions(shape.resources, outlook.known),
+    }
+
+
+def _statistics(known: Summary | None) -> RunStatistics | None:
+    if known is None:
+        return None
+    return RunStatistics(
+        kind=known.kind,
+        count=known.count,
+        mean=known.mean_ms / 1000,
+        p50=known.p50_ms / 1000,
+        p90=known.p90_ms / 1000,
+        peak_memory=known.peak_memory,
+    )
+
+
+def show_span(now: int, span: Span | None) -> Estimate | None:
+    """Renders a forecast as times."""
+    if span is None:
+        return None
+    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
+    return Estimate(earliest=low, likely=likely, latest=high)
+
+
+def show_transitions(
+    events: Sequence[Event], names: Mapping[int, str], submitted_by: str | None,
+    attempts: Sequence[Attempt],
+) -> list[Transition]:  # fmt: skip
+    """Renders a job's changes of state, each with its reason and who made it."""
+    numbers = ShownNumbers(attempts)
+    return [
+        _transition(event, state, names, submitted_by, numbers)
+        for event in events
+        if event.kind == EventKind.JOB and (state := STATE_BY_CODE[event.to]) is not None
+    ]
+
+
+def _transition(
+    event: Event, to: State, names: Mapping[int, str], submitted_by: str | None,
+    numbers: ShownNumbers,
+) -> Transition:  # fmt: skip
+    worker = names.get(event.worker, str(event.worker))
+    return Transition(
+        seq=event.seq,
+        at=format_moment(event.at),
+        source=None if not event.source else str(STATE_BY_CODE[event.source]),
+        to=str(to),
+        attempt=numbers(event.attempt),
+        worker=names.get(event.worker),
+        reason=reason_of(event, to, worker),
+        actor=actor_of(event, to, worker, submitted_by),
+    )
+
+
+def show_event(event: Event, names: Names = {}) -> EventInfo:  # noqa: B006 - never changed
+    """Renders one event, with the line that a person reads."""
+    return EventInfo(
+        seq=event.seq,
+        at=format_moment(event.at),
+        kind=EventKind(event.kind).name.lower(),
+        job=event.job or None,
+        attempt=shown_attempt(event.attempt) or None,
+        worker=event.worker or None,
+        source=None if not event.source else str(STATE_BY_CODE[event.source]),
+        to=None if not event.to else str(STATE_BY_CODE[event.to]),
+        reason=event.reason,
+        actor=event.actor,
+        line="\n".join(render(event, names)),
+    )
+
+
+def show_artifact(row: ArtifactRow) -> ArtifactInfo:
+    """Renders an artifact without its bytes."""
+    return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
+
+
+def show_worker(
+    view: WorkerView, metadata: Mapping[str, Any], held: Sequence[HeldIndices] = ()
+) -> WorkerInfo:
+    """Renders a worker; `metadata` is what matching uses, `held` the indices of its leases."""
+    worker = view.worker
+    return WorkerInfo(
+        id=worker.id,
+        name=worker.name,
+        status=shown_status(worker, view.leases),
+        incarnation=worker.incarnation,
+        slots=worker.slots,
+        held=view.leases,
+        last_seen=format_moment(worker.last_seen),
+        enrolled_at=format_moment(worker.enrolled_at),
+        reason=worker.reason,
+        static=msgspec.json.decode(worker.static),
+        dynamic=without_schemas(msgspec.json.decode(worker.dynamic)),
+        metadata=without_schemas(metadata),
+        indices=_show_indices(metadata, held),
+    )
+
+
+def _show_indices(
+    metadata: Mapping[str, Any], held: Sequence[HeldIndices]
+) -> dict[str, IndexedResource]:
+    users: dict[str, dict[str, int]] = {}
+    for row in held:
+        for resource, names in read_indices(row.indices).items():
+            users.setdefault(resource, {}).update(dict.fromkeys(names, row.job))
+    has = offered(metadata)
+    return {
+        resource: IndexedResource(
+            held=users.get(resource, {}),
+            free=[n for n in has.get(resource, ()) if n not in users.get(resource, {})],
+        )
+        for resource in sorted({*has, *users})
+    }
+
+
+def _attempts(view: JobRecord) -> list[AttemptInfo]:
+    names = dict(view.workers)
+    numbers = ShownNumbers(view.attempts)
+    shown = [_attempt(attempt, names, numbers) for attempt in view.attempts]
+    facts, lease = view.facts, view.lease
+    if lease is not None:
+        shown.append(
+            AttemptInfo(
+                number=numbers(lease.attempt),
+                worker=view.worker,
+                state=str(STATE_BY_CODE[lease.state]),
+                failure=None,
+                assigned_at=_moment(lease.assigned_at),
+                started_at=_moment(lease.started_at),
+                finished_at=None,
+                exit_code=None,
+            )
+        )
+    elif facts.worker is not None:
+        shown.append(
+            AttemptInfo(
+                number=numbers(facts.attempt),
+                worker=view.worker,
+                state=str(STATE_BY_CODE[facts.final_state]),
+                failure=_failure(view.failure, view.message),
+                assigned_at=_moment(view.assigned_at),
+                started_at=_moment(view.started_at),
+                finished_at=_moment(view.finished_at),
+                exit_code=view.exit_code,
+            )
+        )
+    return shown
+
+
+def _attempt(attempt: Attempt, names: Mapping[int, str], numbers: ShownNumbers) -> AttemptInfo:
+    return AttemptInfo(
+        number=numbers(attempt.number),
+        worker=names.get(attempt.worker),
+        state=str(STATE_BY_CODE[attempt.state]),
+        failure=_failure(attempt.failure, attempt.message),
+        assigned_at=_moment(attempt.assigned_at),
+        started_at=_moment(attempt.started_at),
+        finished_at=_moment(attempt.finished_at),
+        exit_code=attempt.exit_code,
+        handed_back=attempt.is_handed_back,
+    )
+
+
+def _timeout_at(view: JobRecord, spec: JobSpec) -> int | None:
+    lease = view.lease
+    if lease is None or lease.started_at is None:
+        return None
+    ends = [lease.started_at + lease.timeout_ms] if lease.timeout_ms else []
+    if spec.finish_before_ms is not None:
+        ends.append(spec.finish_before_ms)
+    if lease.idle_ms:
+        ends.append((lease.activity_at or lease.started_at) + lease.idle_ms)
+    return min(ends, default=None)
+
+
+def _activity(view: JobRecord) -> int | None:
+    return None if view.lease is None else view.lease.last_activity_at
+
+
+def _failure(code: int, message: str | None, exception: bytes | None = None) -> FailureInfo | None:
+    failure = FAILURE_BY_CODE[code]
+    if failure is None:
+        return None
+    raised = None if exception is None else msgspec.json.decode(exception, type=ExceptionInfo)
+    return FailureInfo(str(failure), message, raised)
+
+
+def _log(row: LogRow | None) -> LogInfo:
+    if row is None:
+        return LogInfo("none", 0)
+    return LogInfo(LogState(row.state).name.lower(), row.bytes)  # type: ignore[arg-type]
+
+
+def _moment(ms: int | None) -> str | None:
+    return format_moment(ms) if ms else None
+
+
+def _seconds(ms: int | None) -> float | None:
+    return ms / 1000 if ms else None
+
+
+def _json(body: bytes | None) -> Any:
+    return None if body is None else msgspec.json.decode(body)
+
+
+def show_queue(
+    row: QueueRow,
+    limits: Mapping[int, LimitRow],
+    depth: int,
+    running: int,
+    rates: list[QueueRate],
+) -> QueueInfo:
+    """Renders a queue with so many jobs that wait in it or run; a limit counts its own."""
+    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
+    return QueueInfo(
+        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
+        bool(row.preempts), running if counted is None else counted.leased, row.isolation, rates,
+        None if row.timeout_ms is None else row.timeout_ms / 1000 or NONE,
+    )  # fmt: skip

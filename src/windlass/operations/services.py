@@ -1,0 +1,59 @@
+"""What operations work with: the engine, and what is built around it."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:  # operations import this module
+    from collections.abc import Awaitable, Callable
+
+    from windlass.engine.access import Access
+    from windlass.engine.engine import Engine
+    from windlass.engine.files.files import Files
+    from windlass.engine.history.event_lines import WorkerNames
+    from windlass.engine.history.read_events import EventReader
+    from windlass.engine.pools.pools import Pools
+    from windlass.engine.schedules.reactions import Reactions
+    from windlass.engine.schedules.schedules import Schedules
+    from windlass.engine.schedules.templates import Templates
+    from windlass.operations.dispatch.call import Call
+    from windlass.operations.graphs import WorkflowGraphs
+    from windlass.operations.history import Histories
+    from windlass.operations.jobs import Jobs
+    from windlass.operations.namespace_loads import Namespaces
+    from windlass.operations.overview import Overviews
+    from windlass.operations.queries import Queries
+    from windlass.operations.signals import Signals
+    from windlass.operations.tasks import Tasks
+    from windlass.operations.worker_pages import FleetPages
+    from windlass.ports.clock import Clock
+    from windlass.wire.jobs import SubmitReply, SubmitRequest
+
+
+class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """What every operation finds; `windlass.wiring.services` builds it.
+
+    A server has more (`windlass.server.services`), which only its own routes use.
+    """
+
+    engine: "Engine"
+    queries: "Queries"
+    overviews: "Overviews"
+    jobs: "Jobs"
+    graphs: "WorkflowGraphs"
+    signals: "Signals"
+    files: "Files"
+    access: "Access"
+    feed: "EventReader"
+    names: "WorkerNames"
+    clock: "Clock"
+    templates: "Templates"
+    schedules: "Schedules"
+    reactions: "Reactions"
+    pools: "Pools"
+    tasks: "Tasks"
+    histories: "Histories"
+    pages: "FleetPages"
+    loads: "Namespaces"
+    # Submits jobs in a span; None: no spans are exported.
+    submit_traced: "Callable[[Call, SubmitRequest], Awaitable[SubmitReply]] | None" = None

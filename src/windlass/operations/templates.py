@@ -1,0 +1,92 @@
+"""Templates: descriptions of workflows that are kept, and started with parameters."""
+
+from typing import Annotated
+
+import msgspec
+
+from windlass.domain.access.rights import Action, sees
+from windlass.domain.job.forms import canonical_window
+from windlass.engine.schedules.planning import PlanRequest
+from windlass.engine.schedules.templates import VERSION_LIMIT
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import namespace_of
+from windlass.operations.plan_rendering import reference, show_template
+from windlass.operations.rights import Rights
+from windlass.wire.schedules import (
+    StartReply,
+    StartRequest,
+    Template,
+    TemplateList,
+    TemplatePut,
+    TemplateRequest,
+)
+from windlass.wire.workers import Changed
+
+Version = Annotated[int, msgspec.Meta(ge=0, le=VERSION_LIMIT)]
+
+routes = Routes("/api/v1/templates", "templates")
+
+
+@routes.get("", needs=Action.READ_PLANS)
+async def list_templates(call: Call, namespace: str | None = None) -> TemplateList:
+    """Returns the newest version of each template."""
+    place = None if namespace is None else namespace_of(namespace, call.who, Action.READ_PLANS)
+    rows = await call.services.templates.all(place)
+    seen = [row for row in rows if sees(call.who, row.namespace, Action.READ_PLANS)]
+    return TemplateList([show_template(row) for row in seen])
+
+
+@routes.put("/{name:str}", needs=Action.CHANGE_PLANS)
+async def put_template(
+    call: Call, name: str, data: Body[TemplateRequest], namespace: str | None = None
+) -> TemplatePut:
+    """Creates a template or a new version of it, unless the newest one is the same."""
+    place = namespace_of(namespace, call.who, Action.CHANGE_PLANS)
+    done = await call.services.templates.put(place, name, data.body, call.who.name)
+    return TemplatePut(name=name, namespace=place, version=done.version, applied=done.applied)
+
+
+@routes.get("/{name:str}", needs=Action.READ_PLANS)
+async def show(
+    call: Call, name: str, version: Version = 0, namespace: str | None = None
+) -> Template:
+    """Returns one version of a template, by default the newest."""
+    return await find(call, name, version, namespace)
+
+
+@routes.post("/{name:str}/start", needs=Action.SUBMIT_JOBS, status=201)
+async def start(
+    call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
+) -> StartReply:
+    """Starts a template: submits its workflow, with these parameters."""
+    Rights(call.services.engine).check_priority(data.priority, call.who, "priority")
+    order = PlanRequest(
+        name=name,
+        namespace=namespace_of(namespace, call.who, Action.SUBMIT_JOBS),
+        actor=call.who.name,
+        parameters=data.parameters,
+        priority=data.priority,
+        key=data.key,
+        key_for=canonical_window(data.key_for, data.key, "key_for"),
+    )
+    wanted = reference(name, data.version)
+    done = await call.services.templates.start(wanted, order, data.submission_key)
+    call.about = f"template `{name}`, workflow {done.workflow}"
+    return StartReply(
+        workflow=done.workflow, template=done.template, ids=list(done.ids), applied=done.applied
+    )
+
+
+@routes.delete("/{name:str}", needs=Action.CHANGE_PLANS)
+async def remove(call: Call, name: str, namespace: str | None = None) -> Changed:
+    """Deletes a template."""
+    place = namespace_of(namespace, call.who, Action.CHANGE_PLANS)
+    return Changed(await call.services.templates.remove(place, name, call.who.name))
+
+
+async def find(call: Call, name: str, version: int, namespace: str | None) -> Template:
+    """Returns one version of a template that the caller may see; 0 is the newest."""
+    place = namespace_of(namespace, call.who, Action.READ_PLANS)
+    return show_template(await call.services.templates.find(place, reference(name, version)))
