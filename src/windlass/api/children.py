@@ -5,9 +5,12 @@ import msgspec
 from windlass.api.parse import check_count, job_spec
 from windlass.api.rights import Rights
 from windlass.domain.access.rights import Identity, Role
+from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.ports.gateway import Holder
+from windlass.ports.long_lists import LongList
+from windlass.ports.loop_time import aside
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 
@@ -27,8 +30,16 @@ class Children:
             raise InvalidInput("key", "given", "nothing")
         namespace = await self._engine.jobs.namespace_of(holder.job)
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
-        jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
-        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
-        await self._rights.check_children(holder.job, jobs, who)
+        numbered = enumerate(request.jobs)
+        specs = await aside(
+            len(request.jobs),
+            lambda: LongList(job_spec(_alone(job), who, f"jobs[{n}]") for n, job in numbered),
+        )
+        await self._rights.check_children(holder.job, specs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
         return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+
+
+def _alone(job: JobSpec) -> JobSpec:
+    """Returns a job without a parent and a workflow of its own: children have those they have."""
+    return msgspec.structs.replace(job, parent=None, workflow=None)

@@ -131,7 +131,7 @@ async def test_two_engines_count_together_what_each_would_alone(rig: Rig) -> Non
 async def test_of_very_many_events_the_newest_stand_for_all(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "MAX_COUNT", 4)
+    monkeypatch.setattr(statistics, "MAX_EVENTS", 4)
     job = await run_one(rig, MINUTE)
     await run_one(rig, SECOND)
     report = await gather(rig)

@@ -1,5 +1,7 @@
 """Templates and schedules, with the rights of one caller."""
 
+from typing import Final
+
 from windlass.api.parse import namespace_of
 from windlass.api.rights import Rights
 from windlass.api.schedules.render import (
@@ -12,10 +14,12 @@ from windlass.api.schedules.render import (
 )
 from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.job.forms import canonical_window
+from windlass.domain.schedules import TemplateRow
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
+from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.wire.schedules import (
     ReactionInfo,
     Schedule,
@@ -28,6 +32,8 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
+
+VALUE_BYTES: Final = 10  # of a description, about
 
 
 class EnginePlanning:
@@ -57,14 +63,14 @@ class EnginePlanning:
     async def templates(self, namespace: str | None = None) -> list[Template]:
         rows = await self._templates.all(self._asked(namespace))
         return [
-            show_template(row) for row in rows if sees(self._who, row.namespace, Action.READ_PLANS)
+            await _shown(row) for row in rows if sees(self._who, row.namespace, Action.READ_PLANS)
         ]
 
     async def template(self, name: str, version: int = 0, namespace: str | None = None) -> Template:
         found = await self._templates.find(
             self._in(namespace, Action.READ_PLANS), reference(name, version)
         )
-        return show_template(found)
+        return await _shown(found)
 
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
@@ -139,3 +145,9 @@ class EnginePlanning:
 
     def _asked(self, namespace: str | None) -> str | None:
         return None if namespace is None else self._in(namespace, Action.READ_PLANS)
+
+
+async def _shown(row: TemplateRow) -> Template:
+    """Renders a template while others have their turn."""
+    await give_way_if_long()
+    return await aside(len(row.body) // VALUE_BYTES, lambda: show_template(row))

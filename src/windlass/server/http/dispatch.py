@@ -204,6 +204,8 @@ class Dispatcher:
         call = Call(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
         body = await call.body() if takes_body else b""
+        if binder.in_parts(body):
+            turn.pause_collector()
         seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
         try:
