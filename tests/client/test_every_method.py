@@ -179,7 +179,7 @@ async def workflows_are_built_and_ended(world: World) -> Any:
     running = await refusal(block.wait(0))
     workflow = client.workflow(block.id)
     await workflow.add([TRUE])
-    shown = await workflow.show(), await workflow.jobs()
+    shown = await workflow.info(), await workflow.jobs()
     await world.hand.run()
     await world.hand.run("failed")
     ended = await workflow.wait(10)

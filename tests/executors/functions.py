@@ -210,6 +210,10 @@ def die(how: str) -> None:
         os._exit(3)
     if how.isdigit():
         os._exit(int(how))
+    if how.startswith("-"):
+        number = int(how[1:])
+        ctypes.CDLL(None).signal(number, 0)  # its default action, which Python has changed for some
+        os.kill(os.getpid(), number)
     os.kill(os.getpid(), signal.Signals[how])
 
 

@@ -50,7 +50,7 @@ class Workbench:
         """A process for no job in particular."""
         process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
         process.on_output = sys.stderr.buffer.write  # type: ignore[assignment]
-        await process.changed()
+        await process.started()
         return process
 
 
@@ -119,7 +119,7 @@ class BenchContext:
         self.processes.append(process)
         if capture:
             process.stdout = await _reader(listen)
-        await process.changed()
+        await process.started()
         return process
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:

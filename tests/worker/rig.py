@@ -95,7 +95,8 @@ class Rig:
 
     async def ended(self, job: int) -> JobRecord:
         """The job, once it has ended."""
-        assert await self.engine.jobs.wait_ended(job, MAX_TEST_S * 1000)
+        while not await self.engine.jobs.wait_ended(job, MAX_TEST_S * 1000):
+            pass  # `play` does not wait for ever
         return await self.record(job)
 
     async def record(self, job: int) -> JobRecord:

@@ -5,6 +5,7 @@ from typing import Any, Final, assert_never
 import msgspec
 
 from windlass.domain.access.rights import Action, Identity, Resource, Role
+from windlass.domain.job.job import JobSpec
 from windlass.domain.rows.steps import StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
@@ -17,6 +18,8 @@ from windlass.operations.parse import check_count, job_spec
 from windlass.operations.queries import Queries
 from windlass.operations.rights import Rights, authorize
 from windlass.ports.gateway import Holder
+from windlass.ports.long_lists import LongList
+from windlass.ports.loop_time import aside
 from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 from windlass.wire.steps import StepReply, StepRequest
@@ -215,8 +218,16 @@ class Children:
             raise InvalidInput("key", "given", "nothing")
         namespace = await self._engine.jobs.namespace_of(holder.job)
         who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
-        jobs = [msgspec.structs.replace(job, parent=None, workflow=None) for job in request.jobs]
-        specs = [job_spec(job, who, f"jobs[{n}]") for n, job in enumerate(jobs)]
-        await self._rights.check_children(holder.job, jobs, who)
+        numbered = enumerate(request.jobs)
+        specs = await aside(
+            len(request.jobs),
+            lambda: LongList(job_spec(_alone(job), who, f"jobs[{n}]") for n, job in numbered),
+        )
+        await self._rights.check_children(holder.job, specs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
         return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+
+
+def _alone(job: JobSpec) -> JobSpec:
+    """Returns a job without a parent and a workflow of its own: children have those they have."""
+    return msgspec.structs.replace(job, parent=None, workflow=None)

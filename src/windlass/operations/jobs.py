@@ -28,7 +28,8 @@ from windlass.operations.past.jobs import PastJobs
 from windlass.operations.queries import PAGE_LIMIT, Queries
 from windlass.operations.render import show_event
 from windlass.operations.rights import Rights, counted_for, listed_for
-from windlass.ports.loop_time import aside
+from windlass.ports.long_lists import LongList, pages
+from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.wire.jobs import (
     CanceledJob,
     CancelReply,
@@ -238,11 +239,14 @@ class Jobs:
         check_count("jobs", request.jobs, self._engine.config)
         numbered = enumerate(request.jobs)
         specs = await aside(
-            len(request.jobs), lambda: [job_spec(job, who, f"jobs[{n}]") for n, job in numbered]
+            len(request.jobs),
+            lambda: LongList(job_spec(job, who, f"jobs[{n}]") for n, job in numbered),
         )
         await self._queries.check_visible([job.parent for job in request.jobs if job.parent], who)
+        await give_way_if_long()
         joined = [job.workflow for job in request.jobs if job.workflow]
         await self._queries.check_workflows(joined, who)
+        await give_way_if_long()
         await self._rights.check_priorities(request.jobs, request.workflow, who)
         return specs, workflow_spec(request.workflow, who)
 
@@ -309,11 +313,12 @@ class Jobs:
         """Cancels jobs, all of which the caller must be allowed to change."""
         check_count("ids", request.ids, self._engine.config)
         await self._queries.catch_up()
-        await self._queries.check_visible(request.ids, who)
-        await self._rights.check_own(request.ids, who)
+        for ids in pages(request.ids):
+            await self._queries.check_visible(ids, who)
+            await self._rights.check_own(ids, who)
         done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
         return await aside(
-            len(done), lambda: CancelReply([CanceledJob(c.job, c.state, c.applied) for c in done])
+            len(done), lambda: CancelReply(LongList(CanceledJob(*one) for one in done))
         )
 
     async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
@@ -329,9 +334,12 @@ class Jobs:
     async def delete(self, request: DeleteRequest, who: Identity) -> DeleteReply:
         """Deletes ended jobs; says for each whether, and why not."""
         check_count("ids", request.ids, self._engine.config)
-        await self._queries.check_visible(request.ids, who)
+        for ids in pages(request.ids):
+            await self._queries.check_visible(ids, who)
         done = await self._engine.jobs.delete(request.ids, who.name)
-        return await aside(len(done), lambda: DeleteReply([DeletedJob(*one) for one in done]))
+        return await aside(
+            len(done), lambda: DeleteReply(LongList(DeletedJob(*one) for one in done))
+        )
 
     async def delete_one(self, job: int, who: Identity) -> bool:
         """Deletes one ended job, which must exist."""

@@ -1,11 +1,12 @@
 """Templates: descriptions of workflows that are kept, and started with parameters."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.job.forms import canonical_window
+from windlass.domain.schedules import TemplateRow
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.templates import VERSION_LIMIT
 from windlass.operations.dispatch.binding import Body
@@ -14,6 +15,7 @@ from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import namespace_of
 from windlass.operations.plan_rendering import reference, show_template
 from windlass.operations.rights import Rights
+from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.wire.schedules import (
     StartReply,
     StartRequest,
@@ -24,6 +26,7 @@ from windlass.wire.schedules import (
 )
 from windlass.wire.workers import Changed
 
+VALUE_BYTES: Final = 10  # of a description, about
 Version = Annotated[int, msgspec.Meta(ge=0, le=VERSION_LIMIT)]
 
 routes = Routes("/api/v1/templates", "templates")
@@ -35,7 +38,7 @@ async def list_templates(call: Call, namespace: str | None = None) -> TemplateLi
     place = None if namespace is None else namespace_of(namespace, call.who, Action.READ_PLANS)
     rows = await call.services.templates.all(place)
     seen = [row for row in rows if sees(call.who, row.namespace, Action.READ_PLANS)]
-    return TemplateList([show_template(row) for row in seen])
+    return TemplateList([await _shown(row) for row in seen])
 
 
 @routes.put("/{name:str}", needs=Action.CHANGE_PLANS)
@@ -89,4 +92,10 @@ async def remove(call: Call, name: str, namespace: str | None = None) -> Changed
 async def find(call: Call, name: str, version: int, namespace: str | None) -> Template:
     """Returns one version of a template that the caller may see; 0 is the newest."""
     place = namespace_of(namespace, call.who, Action.READ_PLANS)
-    return show_template(await call.services.templates.find(place, reference(name, version)))
+    return await _shown(await call.services.templates.find(place, reference(name, version)))
+
+
+async def _shown(row: TemplateRow) -> Template:
+    """Renders a template while others have their turn."""
+    await give_way_if_long()
+    return await aside(len(row.body) // VALUE_BYTES, lambda: show_template(row))

@@ -23,14 +23,24 @@ def spare_what_is_loaded() -> None:
     gc.freeze()
 
 
+def pause() -> None:
+    """Pauses the collector until `resume` was called as often."""
+    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
+    gc.disable()
+
+
+def resume() -> None:
+    """Ends one pause; the collector goes on after the last."""
+    was_on = _pauses.pop()
+    if not _pauses and was_on:
+        gc.enable()
+
+
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """Pauses the collector; it resumes when the last open pause ends."""
-    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
-    gc.disable()
+    pause()
     try:
         yield
     finally:
-        was_on = _pauses.pop()
-        if not _pauses and was_on:
-            gc.enable()
+        resume()

@@ -1,6 +1,9 @@
 """Deleting ended jobs: what is refused, what is left, and that the log still fits the state."""
 
+import pytest
+
 from tests.engine.support.rig import Rig
+from windlass.engine.commands import jobs as commands
 
 
 async def test_an_ended_job_is_deleted_and_an_open_one_is_not(rig: Rig) -> None:
@@ -14,6 +17,17 @@ async def test_an_ended_job_is_deleted_and_an_open_one_is_not(rig: Rig) -> None:
     assert [row.facts.id for row in (await rig.snapshot()).jobs] == [waits]
     (event,) = [e for e in await rig.events() if e.reason == "Deleted 1 job"]
     assert event.actor == "ops"
+
+
+async def test_many_jobs_are_deleted_in_pages(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "PAGE", 2)
+    jobs = [await rig.submit() for _ in range(5)]
+    await rig.engine.jobs.cancel(jobs[:4])
+    wanted = [jobs[3], *jobs, 999]
+    answers = await rig.engine.jobs.delete(wanted)
+    assert [answer.job for answer in answers] == wanted
+    assert [answer.applied for answer in answers] == [True] * 5 + [False] * 2
+    assert [row.facts.id for row in (await rig.snapshot()).jobs] == [jobs[4]]
 
 
 async def test_what_others_still_need_is_kept(rig: Rig) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.job.forms import Concurrency
+from windlass.engine.commands import jobs as commands
 from windlass.wire.sync import Finished
 
 
@@ -161,6 +162,21 @@ async def test_a_cancel_aborts_what_depends_on_the_job(rig: Rig) -> None:
     third = await rig.submit(after=(second,))
     await rig.engine.jobs.cancel([first])
     assert await rig.states(first, second, third) == ["canceled", "aborted", "aborted"]
+
+
+async def test_many_jobs_are_canceled_in_pages_and_none_aborts_another(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "PAGE", 2)
+    chain = [await rig.submit()]
+    for _ in range(6):
+        chain.append(await rig.submit(after=(chain[-1],)))
+    wanted = [*chain, chain[0], 404]
+    answers = await rig.engine.jobs.cancel(wanted, reason="not needed", actor="ann")
+    assert [(a.job, a.state) for a in answers] == [
+        (job, None if job == 404 else "canceled") for job in wanted
+    ]
+    assert await rig.states(*chain) == ["canceled"] * 7
 
 
 async def test_a_cancel_is_logged_with_reason_and_actor(rig: Rig) -> None:

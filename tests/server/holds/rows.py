@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from tests.server.rights.rows import ROWS
-from tests.support.forms import LONG, by_form
+from tests.support.forms import by_form
 from tests.support.running_server import job
+from windlass.domain.access.rights import Role
 
 JOBS: Final = by_form(10_000, 250_000)  # of one submission; the long form is the limit
 EXPANDED: Final = by_form(10_000, 100_000)  # jobs of one template
@@ -57,10 +58,13 @@ class Large(NamedTuple):
     body: Callable[[Values], Any] = lambda _: None
     query: Values = NOTHING
     path: Values = NOTHING
+    role: Role = Role.ADMIN  # other roles are of a token for the namespace `big` alone
 
 
-def _large(body: Any = None, query: Values = NOTHING, path: Values = NOTHING) -> Large:
-    return Large(body if callable(body) else lambda _: body, query, path)
+def _large(
+    body: Any = None, query: Values = NOTHING, path: Values = NOTHING, role: Role = Role.ADMIN
+) -> Large:
+    return Large(body if callable(body) else lambda _: body, query, path, role)
 
 
 BIG: Final = {"namespace": "big"}
@@ -75,7 +79,7 @@ def _ids(values: Values) -> list[int]:
 # In this order: what ends or removes something comes last.
 LARGE: Final[Mapping[str, tuple[Large, ...]]] = {
     "POST /api/v1/jobs": (
-        _large(lambda _: {"jobs": [job(namespace="big")] * JOBS}),
+        _large(lambda _: {"jobs": [job(namespace="big")] * JOBS}, role=Role.SUBMITTER),
         _large(lambda _: {"jobs": chains(EXPANDED), "workflow": {"name": "w", **BIG}}),
         _large(lambda _: {"jobs": [{"task": "t", "args": {"x": MANY_VALUES}, **BIG}] * 2}),
         _large(lambda _: {"jobs": [{"task": "t", "args": {"x": LONG_TEXT}, **BIG}] * LONG_JOBS}),
@@ -138,25 +142,17 @@ LARGE: Final[Mapping[str, tuple[Large, ...]]] = {
     ),
     "POST /api/v1/workflows/{workflow:int}/cancel": (_large({}),),
     "POST /api/v1/workflows/{workflow:int}/retry": (_large({}),),
-    "POST /api/v1/jobs/cancel": (_large(lambda values: {"ids": _ids(values)}),),
-    "POST /api/v1/jobs/delete": (_large(lambda values: {"ids": _ids(values)}),),
+    "POST /api/v1/jobs/cancel": (
+        _large(lambda values: {"ids": _ids(values)}, role=Role.SUBMITTER),
+        _large(lambda values: {"ids": _ids(values)}),  # all of which have ended
+    ),
+    "POST /api/v1/jobs/delete": (
+        _large(lambda values: {"ids": _ids(values)}, role=Role.OPERATOR),
+    ),
 }  # fmt: skip
 
 # These take a name, a number or a page; they meet the large world with the rows of the rights.
 BOUNDED: Final = {row.route: row for row in reversed(ROWS) if not LARGE.get(row.route)}
-
-# Steps that may take longer than the limit, in seconds, and why.
-_FREED: Final = "all of up to 250,000 jobs are freed at once"
-EXCEPTIONS: Final[Mapping[str, tuple[float, str]]] = (
-    {
-        "POST /api/v1/jobs": (0.25, _FREED),
-        "POST /api/v1/jobs/cancel": (0.2, _FREED),
-        "POST /api/v1/jobs/delete": (0.2, _FREED),
-        f"POST {ATTEMPT}/jobs": (0.2, _FREED),
-    }
-    if LONG
-    else {}
-)
 
 
 def encoded(body: Any) -> io.BytesIO | None:

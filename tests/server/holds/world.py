@@ -12,6 +12,7 @@ import msgspec
 
 from tests.cli.program import Program
 from tests.server.holds.rows import BIG, Large, encoded, template
+from windlass.domain.access.rights import Role
 from windlass.ports.loop_time import pass_time
 
 LONGEST: Final = re.compile(
@@ -61,6 +62,11 @@ class Client:
         status, page = await self.call("GET", "/metrics")
         assert status == 200, page
         return {name: float(value) for name, value in LONGEST.findall(page.decode())}
+
+    async def limited(self, role: Role, namespace: str) -> "Client":
+        """The same server as a token for one namespace."""
+        body = {"name": f"{role} of {namespace}", "role": role, "namespaces": [namespace]}
+        return self.at((await self.json("POST", "/api/v1/tokens", body))["token"])
 
     def at(self, token: str) -> "Client":
         """The same server as somebody else."""

@@ -4,16 +4,17 @@ import asyncio
 import base64
 import os
 import signal
-import stat
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.executors.python.test_in_agent import FUNCTIONS
 from tests.support.debian import missing_reason
+from tests.support.forms import LONG, by_form
 from tests.support.unprivileged import is_open, skip_reason
 from tests.worker.isolation.build_reporter import compile_for, compiler, digest_of_source
 from tests.worker.rig import Rig, play
@@ -44,6 +45,23 @@ REFUSED: Final = f"""#!/bin/sh
 [ -z "$FFREPORT" ] || echo 'tcp://127.0.0.1:9: Connection refused' >{REPORT}
 exit 145
 """
+
+# A tool that ends as the name of its output says.
+AS_ASKED: Final = """#!/bin/sh
+for output; do :; done
+how=$(basename "$output" .mkv); how=${how#how}
+case $how in -*) kill "$how" $$ ;; *) exit "$how" ;; esac
+"""
+ONCE: Final[Mapping[str, Any]] = {"retries": 0}
+MESSAGES: Final = {
+    "shell": ("exit code {}", "killed by {}"),
+    "media": ("ffmpeg exited with code {}", "ffmpeg was killed by signal {:d}"),
+    "python": ("its process exited with code {}", "its process was killed by signal {:d}"),
+}
+MAX_S: Final = by_form(60, 600)
+# In the long form all of them.
+CODES: Final = range(1, 256) if LONG else (1, 137, 145, 255)
+SIGNALS: Final = sorted(TOLD) if LONG else (signal.SIGKILL, signal.SIGXCPU, signal.SIGRTMIN)
 
 
 @pytest.fixture(params=["process", "user", "sandbox"])
@@ -139,21 +157,58 @@ def test_jobs_of_each_kind_fail_for_what_really_happened(
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize("kind", ["shell", "media", "python"])
+def test_every_way_in_which_a_job_fails_is_told_apart(
+    tmp_path: Path, mode: str, kind: str, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind == "python" and mode == "user" and not is_open(Path(sys.executable)):
+        pytest.skip("other users cannot start this Python")
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    (tools / "ffmpeg").write_text(AS_ASKED)
+
+    async def scene(rig: Rig) -> None:
+        runs = load_executors(["shell", "python", "ffmpeg"])
+        async with rig.agent(isolation=mode, executors=runs, slots=8, shares=(SOURCES, tools)):
+            codes = {code: await rig.submit(**_ends(kind, str(code))) for code in CODES}
+            signals = {n: await rig.submit(**_ends(kind, f"-{n}")) for n in SIGNALS}
+            exited, killed = MESSAGES[kind]
+            for code, job in codes.items():
+                record = await rig.ended(job)
+                assert (record.exit_code, record.message) == (code, exited.format(code))
+            for number, job in signals.items():
+                name = name_of(number) if kind == "shell" else number
+                assert (await rig.ended(job)).message == killed.format(name)
+
+    play(tmp_path, scene, most_s=MAX_S)
+
+
+def _ends(kind: str, how: str) -> dict[str, Any]:
+    """What to submit: a job that exits with a code, or that this signal kills."""
+    if kind == "python":
+        return {"task": "python", "args": {"function": f"{FUNCTIONS}:die", "args": [how]}, **ONCE}
+    if kind == "media":
+        clip = {"url": "testsrc=duration=1", "format": "lavfi"}
+        return {"task": "ffmpeg", "args": {"inputs": [clip], "output": f"how{how}.mkv"}, **ONCE}
+    line = f"kill {how} $$" if how.startswith("-") else f"exit {how}"
+    return {"args": {"argv": ["sh", "-c", line]}, **ONCE}
+
+
+def name_of(number: int) -> str:
+    """What messages call a signal."""
+    names = {int(one): one.name for one in signal.Signals}
+    return names.get(number, f"signal {number}")
+
+
 @pytest.fixture
-def tools(tmp_path: Path) -> Iterator[Path]:
-    """A folder with an ffmpeg of ours, which every user can start."""
-    folder = tmp_path / "tools"
-    folder.mkdir()
-    program = folder / "ffmpeg"
-    program.write_text(REFUSED)
-    program.chmod(0o755)
-    closed = [place for place in folder.parents if not place.stat().st_mode & stat.S_IXOTH]
-    before: Mapping[Path, int] = {place: place.stat().st_mode for place in closed}
-    for place in closed:
-        place.chmod(before[place] | stat.S_IXOTH)
-    yield folder
-    for place in closed:
-        place.chmod(before[place])
+def tools() -> Iterator[Path]:
+    """A folder with an ffmpeg of ours, which every user can start; pytest's folder is closed."""
+    with tempfile.TemporaryDirectory(prefix="windlass-tools-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        program = folder / "ffmpeg"
+        program.write_text(REFUSED)
+        program.chmod(0o755)
+        yield folder
 
 
 async def _function(rig: Rig, how: str) -> int:

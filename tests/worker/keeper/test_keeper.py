@@ -1,11 +1,18 @@
 """No job outlives a killed, stopped or cut-off agent (mechanics 7)."""
 
 import asyncio
+import os
 import signal
 from pathlib import Path
 
-from tests.worker.rig import SHORT, Rig, Witness, play, state_of
+import pytest
+
+from tests.support.running import run
+from tests.worker.rig import MAX_TEST_S, SHORT, Rig, Witness, play, state_of
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
+from windlass.worker.keeper.client import KeeperClient
+from windlass.worker.keeper.kept_process import SpawnFailed
+from windlass.worker.keeper.processes import boottime
 
 FIRST_HANGS = (
     'echo $$; [ "$WINDLASS_ATTEMPT" != 1 ] || { trap "" TERM; while :; do sleep 1000; done; }'
@@ -88,3 +95,26 @@ def test_an_agent_without_its_keeper_gives_its_jobs_back_and_goes_on(tmp_path: P
             assert (record.facts.failed, record.facts.lost) == (0, 0)
 
     play(tmp_path, scene)
+
+
+def test_a_program_that_is_over_before_anybody_waits_has_started(tmp_path: Path) -> None:
+    async def main() -> None:
+        keeper = KeeperClient(tmp_path / "groups", {"PATH": os.defpath}, lambda: None)
+        keeper.start()
+        later = boottime() + MAX_TEST_S
+        keeper.set_deadline(later, later)
+        try:
+            short = keeper.spawn(["true"], None, cwd="/")
+            await short.wait()
+            await short.started()
+            missing = keeper.spawn(["/nowhere"], None, cwd="/")
+            await missing.gone()
+            with pytest.raises(SpawnFailed):
+                await missing.started()
+        finally:
+            keeper.close()
+
+    async def soon() -> None:
+        await asyncio.wait_for(main(), MAX_TEST_S)
+
+    run(soon())

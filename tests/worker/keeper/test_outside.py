@@ -50,7 +50,7 @@ def with_keeper(
         keeper.start()
         keeper.set_deadline(boottime() + HOUR_S, boottime() + HOUR_S)
         process = keeper.spawn(["sleep", "600"], None, cwd="/", run_as=RunAs(outside="c1"))
-        await process.changed()
+        await process.started()
         try:
             await asyncio.wait_for(scene(keeper, process), PATIENCE_S)
         finally:

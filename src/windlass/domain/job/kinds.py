@@ -5,6 +5,7 @@ alone is a wider one, for when no such call is known. A job may name its kind.
 """
 
 import re
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -74,6 +75,7 @@ def _of_program(argv: list[str]) -> tuple[str, ...]:
     return (narrow, wide) if narrow != wide else (narrow,)
 
 
+@lru_cache(1_000)
 def _base(program: str) -> str:
     return PurePosixPath(program).name or program
 

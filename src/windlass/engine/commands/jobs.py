@@ -1,6 +1,7 @@
 """`engine.jobs`: commands about single jobs."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from windlass.engine.jobs import priority, supersede, unblock
 from windlass.engine.jobs.cancel import Canceled, cancel
 from windlass.engine.jobs.end_waiters import Ended, EndWaiters
 from windlass.engine.jobs.inherit_rank import inherited_levels
-from windlass.engine.submit.submission import Submitted
+from windlass.engine.submit.submission import Submitted, rows_of
 from windlass.engine.transaction.arguments import check_id, check_text, check_whole
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
@@ -23,6 +24,7 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
+from windlass.ports.long_lists import PAGE, LongList, pages
 from windlass.ports.loop_time import aside
 from windlass.ports.store import ReadTx, Store
 
@@ -63,13 +65,18 @@ class Jobs:
     async def cancel(
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
     ) -> list[Canceled]:
-        """Cancels jobs."""
-        await aside(len(jobs), lambda: _check_ids(jobs))
+        """Cancels jobs, many of them in several transactions."""
+        ordered = await aside(len(jobs), lambda: _newest_first(jobs))
         check_text("reason", reason)
         check_text("actor", actor)
-        canceled = await self._run(lambda work: cancel(work, jobs, reason, actor), len(jobs))
+        found: dict[int, Canceled] = {}
+        for some in pages(ordered, PAGE):
+            done = await self._run(
+                partial(cancel, jobs=some, reason=reason, actor=actor), len(some)
+            )
+            found.update(zip(some, done, strict=True))
         await self._cascades.settled()
-        return canceled
+        return await aside(len(jobs), lambda: LongList(found[job] for job in jobs))
 
     async def retry(
         self, job: int, actor: str | None = None, not_before: int | None = None
@@ -126,10 +133,17 @@ class Jobs:
         return adjusted
 
     async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[Deleted]:
-        """Deletes ended jobs that nothing needs any more, with their logs and artifacts."""
+        """Deletes ended jobs that nothing needs any more, with their logs and artifacts.
+
+        Many of them are deleted in several transactions.
+        """
         await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("actor", actor)
-        return await self._run(lambda work: delete_jobs(work, jobs, actor), len(jobs))
+        found: dict[int, Deleted] = {}
+        for some in pages(list(dict.fromkeys(jobs)), PAGE):
+            done = await self._run(partial(delete_jobs, jobs=some, actor=actor), len(some))
+            found.update(zip(some, done, strict=True))
+        return await aside(len(jobs), lambda: LongList(found[job] for job in jobs))
 
     async def submit_children(self, holder: Holder, jobs: Sequence[JobSpec], key: str) -> Submitted:
         """Submits jobs on behalf of a running job into its workflow, fenced by its lease.
@@ -143,9 +157,11 @@ class Jobs:
         if parent is None:
             raise NotFound("job", holder.job)
         namespace = await self.namespace_of(holder.job)
-        children = as_children(jobs, parent, namespace)
-        checked = await aside(len(jobs), lambda: self._submissions.validate(children, now))
-        done = await self._run(lambda work: submit_children(work, holder, checked, key), len(jobs))
+        children = await aside(len(jobs), lambda: as_children(jobs, parent, namespace))
+        checked = await self._submissions.validate_in_steps(children, now)
+        done = await self._run(
+            lambda work: submit_children(work, holder, checked, key), rows_of(checked)
+        )
         return done._replace(workflow=parent.workflow)
 
     async def note_activity(self, sign: Activity) -> bool:
@@ -185,6 +201,15 @@ class Jobs:
         if body is None:
             raise NotFound("job", job)
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
+
+
+def _newest_first(jobs: Sequence[int]) -> list[int]:
+    """Returns each job once; those that depend on others come before them.
+
+    An older one that ends in an earlier transaction would abort them.
+    """
+    _check_ids(jobs)
+    return sorted(set(jobs), reverse=True)
 
 
 def _check_ids(jobs: Sequence[int]) -> None:

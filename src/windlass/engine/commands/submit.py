@@ -21,6 +21,7 @@ from windlass.engine.submit.submission import (
     WorkflowSpec,
     bytes_of,
     check_workflow,
+    rows_of,
     with_digest,
 )
 from windlass.engine.submit.write_jobs import is_plain, submit
@@ -28,7 +29,8 @@ from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.ports.gc_pause import MANY, gc_paused
-from windlass.ports.loop_time import aside
+from windlass.ports.long_lists import LongList
+from windlass.ports.loop_time import SMALL, aside, give_way_if_long
 from windlass.ports.store import ReadTx, Store
 
 
@@ -65,10 +67,13 @@ class SubmitCommand:
         """Tries plain submissions on the fast path first."""
         self._plain.fast = partial(answers_of, path.submit, committed)
 
-    def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
+    def validate(
+        self, jobs: Sequence[JobSpec], now: int | None = None, first: int = 0
+    ) -> list[ValidatedJob]:
         """Returns the jobs ready to be written at `now`, or raises `InvalidInput`.
 
-        Without `now` they are only checked, if they have times that count from then.
+        Without `now` they are only checked, if they have times that count from then. `first` is
+        the number of the first one, by which errors name it.
         """
         self._validator.use_timeouts(self._catalog.timeouts)
         try:
@@ -76,7 +81,20 @@ class SubmitCommand:
         except InvalidInput:
             # Only an error is worth the cost of naming each job.
             check = self._validator.validate
-            return [check(job, f"jobs[{n}]", now) for n, job in enumerate(jobs)]
+            return [check(job, f"jobs[{n}]", now) for n, job in enumerate(jobs, first)]
+
+    async def validate_in_steps(
+        self, jobs: Sequence[JobSpec], now: int | None = None
+    ) -> list[ValidatedJob]:
+        """Does the same while others have their turn: there may be many jobs, or large ones."""
+        if len(jobs) > SMALL:
+            return await aside(len(jobs), lambda: LongList(self.validate(jobs, now)))
+        checked: list[ValidatedJob] = []
+        step = 1 + len(jobs) // 100
+        for first in range(0, len(jobs), step):
+            checked += self.validate(jobs[first : first + step], now, first)
+            await give_way_if_long()
+        return checked
 
     async def submit(
         self,
@@ -102,7 +120,7 @@ class SubmitCommand:
     async def submit_validated(self, submission: Submission) -> Submitted:
         """Submits jobs that may refer to others; the workflow that has its key is the answer."""
         try:
-            rows = len(submission.jobs)
+            rows = rows_of(submission.jobs)
             return await self._committer.call(self._graphs, submission, rows)
         except Duplicate as found:
             return await self.answer_duplicate(found, submission)
@@ -110,9 +128,11 @@ class SubmitCommand:
     async def _submit(
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
     ) -> Submitted:
+        await give_way_if_long()
         # Most jobs need no clock, and the time of a shared store is a question to it.
         now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
-        checked = await aside(len(jobs), lambda: self.validate(jobs, now))
+        checked = await self.validate_in_steps(jobs, now)
+        await give_way_if_long()
         if workflow is not None:
             workflow = with_digest(workflow, jobs)
         submission = Submission(checked, workflow, key, reopen)
@@ -123,7 +143,7 @@ class SubmitCommand:
         else:
             if self._store.inline and not self._plain.pending:
                 self._wake_early(checked)
-            done = await self._committer.call(self._plain, submission, len(jobs))
+            done = await self._committer.call(self._plain, submission, rows_of(checked))
         if at_once:
             await self._run(partial(reject_at_once, jobs=done.ids))
         return done

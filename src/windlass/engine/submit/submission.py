@@ -19,7 +19,9 @@ from windlass.domain.rows.records import KeyRow, Spans
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
 from windlass.domain.values.json_values import NOT_JSON
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import SMALL
 
+ROW_BYTES = 1_000  # of a job; a larger one counts as several rows
 MARK = "\x1f"  # prefix of a submission's key
 OTHERS = (0, 0)  # in its spans, what follows are jobs that had the keys of its jobs
 
@@ -105,6 +107,13 @@ class Submitted(NamedTuple):
 def bytes_of(submission: Submission) -> int:
     """Returns how much room it takes in a batch."""
     return sum(len(job.body) for job in submission.jobs)
+
+
+def rows_of(jobs: Sequence[ValidatedJob]) -> int:
+    """Returns about how many rows of usual size they take."""
+    if len(jobs) > SMALL:
+        return len(jobs)
+    return len(jobs) + sum(len(job.body) for job in jobs) // ROW_BYTES
 
 
 async def known_answers(

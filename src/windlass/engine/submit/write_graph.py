@@ -25,6 +25,7 @@ from windlass.engine.jobs.inherit_rank import pass_on
 from windlass.engine.submit.join_workflow import is_relative
 from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.long_lists import LongList, pages
 from windlass.ports.loop_time import aside
 
 BLOCKED = State.BLOCKED.code
@@ -78,7 +79,7 @@ class _RowBatch:
     def __init__(
         self, work: Work, outside: Mapping[int, JobFacts], groups: Mapping[int, WorkflowRow]
     ) -> None:
-        self.rows: list[JobColumns] = []
+        self.rows: list[JobColumns] = LongList()
         self.blocked: list[JobColumns] = []  # those of them that only wait for other jobs
         self.unmet: list[int] = []  # for how many
         self.waits: list[Wait] = []
@@ -248,7 +249,8 @@ async def write_graph(
     in_order = sorted(fresh, key=lambda d: d.id)
     await aside(len(fresh), lambda: sheet.add_all(in_order, shapes))
     sheet.count()
-    await work.tx.jobs.insert(sheet.rows)
+    for page in pages(sheet.rows):
+        await work.tx.jobs.insert(page)
     if sheet.edges:
         known = {job: sheet.edges.pop(job) for job in outside if job in sheet.edges}
         await work.tx.jobs.start_dependents(sheet.edges)

@@ -23,11 +23,13 @@ from windlass.engine.submit.submission import (
     Submitted,
     known_answers,
     note_known,
+    rows_of,
 )
 from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.long_lists import PAGE, LongList, pages
 from windlass.ports.loop_time import aside
 
 QUEUED = State.QUEUED.code
@@ -93,7 +95,9 @@ async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]
     rows, groups = await aside(
         len(jobs), lambda: plain_rows(work.catalog, shapes, jobs, ids, work.now)
     )
-    await work.tx.flow.enter(rows)
+    # The store takes a page in one piece, which large jobs make longer.
+    for page in pages(rows, 1 + PAGE * len(rows) // rows_of(jobs)):
+        await work.tx.flow.enter(page)
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
     for group in groups:
         work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
@@ -124,7 +128,7 @@ def plain_rows(
     now: int,
 ) -> tuple[list[JobColumns], Iterable[Group]]:
     """Returns the rows of jobs without references, and what they have in common."""
-    rows: list[JobColumns] = []
+    rows: list[JobColumns] = LongList()
     groups: dict[tuple[str, int | None], Group] = {}
     group: Group | None = None
     for job_id, job in zip(ids, jobs, strict=True):
@@ -181,7 +185,7 @@ def _draft_all(jobs: Sequence[ValidatedJob], ids: Sequence[int]) -> tuple[Named,
     """Returns which job has which id and names which others, and a draft of each."""
     named = find_names([job.spec for job in jobs], ids)
     columns = zip(range(len(ids)), jobs, named.ids, named.after, named.after_any, strict=True)
-    return named, list(starmap(GraphJob, columns))
+    return named, LongList(starmap(GraphJob, columns))
 
 
 def _settled(submission: Submission, drafts: Sequence[GraphJob]) -> Submission:

@@ -15,6 +15,7 @@ from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
+from windlass.ports.gc_pause import gc_paused
 from windlass.ports.loop_time import aside, give_way_if_long
 from windlass.ports.store import ReadTx, Snapshot, Store
 
@@ -36,7 +37,8 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
         replay.release()
         return found
 
-    return await store.read_beside(check)
+    with gc_paused():  # which would walk all jobs again and again
+        return await store.read_beside(check)
 
 
 def judge(

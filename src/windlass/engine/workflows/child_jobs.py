@@ -19,6 +19,7 @@ from windlass.engine.submit.submission import Submission, Submitted
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
+from windlass.ports.long_lists import LongList
 
 RUNNING = State.RUNNING.code
 APART = "\x1d"  # in no key of a user's
@@ -26,12 +27,12 @@ APART = "\x1d"  # in no key of a user's
 
 def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> list[JobSpec]:
     """Returns these jobs as children: in the parent's namespace and workflow."""
-    return [
+    return LongList(
         msgspec.structs.replace(
             spec, parent=parent.id, workflow=parent.workflow, namespace=namespace
         )
         for spec in specs
-    ]
+    )
 
 
 def key_of(parent: JobFacts, key: str) -> str:

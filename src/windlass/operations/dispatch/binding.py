@@ -22,6 +22,7 @@ from windlass.operations.dispatch.errors import Malformed, NotJson, TooLarge, Un
 from windlass.operations.dispatch.router import PLACEHOLDER
 from windlass.operations.dispatch.routes import Route
 from windlass.ports.gc_pause import gc_paused
+from windlass.ports.long_lists import LongList
 from windlass.ports.loop_time import give_way, give_way_if_long
 
 T = TypeVar("T")
@@ -142,10 +143,17 @@ class Binder:
         """Returns the arguments that the path carries; raises `Malformed`."""
         return {} if self._path is None else _convert(values, self._path)
 
+    def in_parts(self, body: bytes) -> bool:
+        """Returns whether this is a large body with many jobs."""
+        return self._parts is not None and len(body) > PART_BYTES
+
     async def bind_any(self, query: bytes, body: bytes) -> dict[str, Any]:
         """Does the same as `bind`, and a large body with many jobs in steps."""
-        if self._parts is None or len(body) <= PART_BYTES:
-            return self.bind(query, body)
+        if self._parts is None or not self.in_parts(body):
+            arguments = self.bind(query, body)
+            if len(body) > PART_BYTES:
+                await give_way_if_long()
+            return arguments
         arguments = self._bind_query(_pairs_of(query))
         return {**arguments, self._body_name: await self._parts.decode(body)}
 
@@ -225,13 +233,14 @@ class InParts:
 
     async def decode(self, body: bytes) -> Any:
         """Returns the body; raises as `Binder.bind` does."""
+        await give_way_if_long()
         if sum(map(body.count, (b",", b"{", b"["))) > MAX_PARTED:
             raise TooLarge(MAX_PARTED, "values")
         await give_way()
         _decode(body, self._check_outer, whole=False)
         await give_way()
         outer: Any = _decode(body, self._decode_outer, whole=False)
-        jobs: list[Any] = []
+        jobs: list[Any] = LongList()
         for number, text in enumerate(outer.jobs):
             jobs.append(_decode(bytes(text), self._decode_job, f"jobs[{number}]"))
             await give_way_if_long()

@@ -9,6 +9,7 @@ from typing import Any, Final
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.rights import Identity
 from windlass.domain.values.errors import Overloaded, TooManyRequests
+from windlass.ports.gc_pause import pause, resume
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.connections.refusals import Count, Reason
 
@@ -82,13 +83,14 @@ class Callers:
 class Turn:
     """One request under way; `hold` counts the bytes of its body."""
 
-    __slots__ = ("_callers", "_held", "caller", "is_costly")
+    __slots__ = ("_callers", "_held", "_pauses", "caller", "is_costly")
 
     def __init__(self, callers: Callers, caller: Caller, is_costly: bool) -> None:
         self._callers = callers
         self.caller = caller
         self.is_costly = is_costly
         self._held = 0
+        self._pauses = False
 
     def hold(self, size: int) -> None:
         """Counts bytes that stay in memory until the request is answered."""
@@ -101,8 +103,15 @@ class Turn:
             self._callers.spend(self.caller)
             self.is_costly = True
 
+    def pause_collector(self) -> None:
+        """Pauses the garbage collector until the end: it would walk the many jobs of the body."""
+        pause()
+        self._pauses = True
+
     def end(self) -> None:
         """Ends it: the request was answered."""
+        if self._pauses:
+            resume()
         self._callers.leave(self.caller, self.is_costly, self._held)
 
 

@@ -180,6 +180,8 @@ class Dispatcher:
         call = HttpCall(self._services, caller, scope, receive, body_limit, route.needs, turn)
         clock = asyncio.get_running_loop().time
         body = await call.body() if binder.takes_body else b""
+        if binder.in_parts(body):
+            turn.pause_collector()
         seen.arguments = arguments = await binder.bind_any(scope["query_string"], body)
         began = clock()
         try:

@@ -27,6 +27,7 @@ from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.ports.loop_time import aside
 from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
 from windlass.store.sql.access import tokens_of
@@ -49,13 +50,15 @@ async def take_snapshot(session: Session, filled: Container[str] | None = None) 
         return await session.fetch(name, *args) if filled is None or name in filled else []
 
     async def rows(kind: type[R], name: str, *args: object) -> tuple[R, ...]:
-        return tuple(map(maker(kind), await fetch(name, *args)))
+        found = await fetch(name, *args)
+        return await aside(len(found), lambda: tuple(map(maker(kind), found)))
 
     async def tuples(name: str) -> tuple[Any, ...]:
         return tuple(map(tuple, await fetch(name)))
 
+    jobs = await fetch("all_jobs")
     return Snapshot(
-        jobs=tuple(records_of(await fetch("all_jobs"))),
+        jobs=await aside(len(jobs), lambda: tuple(records_of(jobs))),
         waits=tuple(waits_of(await fetch("all_waits"))),
         due=tuple(due_of(await fetch("all_due"))),
         parked=await rows(Ticket, "all_parked"),

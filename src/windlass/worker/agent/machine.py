@@ -348,7 +348,7 @@ class LocalMachine:
             )  # fmt: skip
         else:
             process = await self._spawn_confined(argv, dict(env), limits, stdin)
-        await process.changed()
+        await process.started()
         return process
 
     async def find_containers(self) -> None:

@@ -129,7 +129,7 @@ class Processes:
         self._started.append(process)
         if capture:
             process.stdout = await _reader(listen)
-        await process.changed()
+        await process.started()
         if tail is None or not isinstance(self._confinement, Settles):
             return process
         return ConfinedProcess(process, program, self._confinement, tail)

@@ -80,8 +80,13 @@ class KeptProcess:
     async def wait(self) -> Ended:
         """Waits for its end and returns how it ended."""
         while self.ended is None:
-            await self.changed()
+            await self._changed()
         return self.ended
+
+    async def started(self) -> None:
+        """Waits until it has started, which may be over by now; raises why it could not."""
+        while not self.pid and self.ended is None:
+            await self._changed()
 
     @property
     def over(self) -> bool:
@@ -104,8 +109,8 @@ class KeptProcess:
             grace = self._client.grace_ms if grace_ms is None else grace_ms
             self._client.send(("stop", self._number, grace / 1000))
 
-    async def changed(self) -> None:
-        """Waits until it has started, failed to start, or ended."""
+    async def _changed(self) -> None:
+        """Waits for the next change: it starts, fails to start, or ends."""
         if self.failed is not None:
             raise self.failed
         waiter = asyncio.get_running_loop().create_future()

@@ -16,7 +16,7 @@ from tests.support.forms import LONG, by_form
 from tests.support.registry import Registry
 from tests.support.specs import spec_of
 from tests.worker.bridge import Bridge
-from tests.worker.isolation.test_wait_status import TOLD
+from tests.worker.isolation.test_wait_status import TOLD, name_of
 from tests.worker.rig import MAX_TEST_S, Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
@@ -191,11 +191,6 @@ def test_exit_codes_and_signals_are_those_of_the_program(results: Results) -> No
     assert [results.jobs[name].record.message for name in told] == [
         "exit code 137", "exit code 145", "killed by SIGTERM",
     ]  # fmt: skip
-
-
-def name_of(number: int) -> str:
-    names = {int(one): one.name for one in signal.Signals}
-    return names.get(number, f"signal {number}")
 
 
 def test_every_exit_code_and_every_signal_is_told_apart(results: Results) -> None:
