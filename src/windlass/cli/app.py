@@ -56,7 +56,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
     try:
         if words:
             load_command(words[0])
-        if not _helped_shortly(words):
+        if not _helped_in_order(words):
             app(_with_plain_help(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         from windlass.cli.output.errors import fail_usage
@@ -117,18 +117,17 @@ def _start_tracing(words: Sequence[str]) -> None:
         trace_program("windlass-client")
 
 
-def _helped_shortly(words: Sequence[str]) -> bool:
-    """Prints the short help of a command that has one, if it was asked for."""
-    if not any(flag in _before_command(words) for flag in HELP_FLAGS):
+def _helped_in_order(words: Sequence[str]) -> bool:
+    """Prints the help of a command that sorts its options, if it was asked for."""
+    flags = (*HELP_FLAGS, HELP_ALL)
+    own = _before_command(words)
+    command = [word for word in own if word not in flags]
+    if len(command) == len(own):
         return False
-    from windlass.cli.output.short_help import NEEDED, print_short_help
+    from windlass.cli.output.sorted_help import print_sorted_help
     from windlass.cli.root import app
 
-    if words[0] not in NEEDED:
-        return False
-
-    print_short_help(app, words[0])
-    return True
+    return print_sorted_help(app, command, whole=HELP_ALL in own)
 
 
 def _with_plain_help(words: Sequence[str]) -> list[str]:

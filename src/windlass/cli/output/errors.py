@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 UNAUTHORIZED: Final = 401
 SIGNED: Final = ("the token", "oidc:", "jwt:")  # how refusals of signed tokens begin
+SET: Final = "--set"  # sets any core option
 NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
@@ -69,7 +70,20 @@ def _unknown_option(error: "UnknownOptionError") -> str:
     if name in SHARED:
         return f"{command} has no option {name}"
     known = [flag for argument in error.argument_collection or () for flag in argument.names]
+    if SET in known and (replacement := _replaced_by(name)):
+        return f"{command} has no option {name}: {replacement}"
     return f"{command} has no option {name}{_suggested(name, known)}"
+
+
+def _replaced_by(flag: str) -> str | None:
+    """Says what replaces the flag that a core option had before `--set`."""
+    from windlass.domain.config import describe_options
+
+    for option in describe_options():
+        if option.flag == flag:
+            key = option.shown
+            return f"set {key} in the configuration file (--config), or give {SET} {key}=VALUE"
+    return None
 
 
 def _suggested(name: str, known: Collection[str]) -> str:

@@ -31,7 +31,7 @@ def list_namespaces(*, at: Connection = HERE, json: Json = False) -> None:
 def set_weight(
     namespace: Namespace, weight: int, /, *, at: Connection = HERE, json: Json = False
 ) -> None:
-    """Set a namespace's share; it takes effect on servers that run with --fair-share.
+    """Set a namespace's share; it takes effect on servers that have `fair_share = 1`.
 
     Parameters
     ----------

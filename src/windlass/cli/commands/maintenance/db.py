@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from cyclopts import App, Parameter
 
-from windlass.cli.options.configuration import DEFAULT, load_settings
-from windlass.cli.options.core_flags import ConfigFile
+from windlass.cli.options.configuration import DEFAULT, ConfigFile, load_settings
 from windlass.cli.options.flags import Json
 from windlass.cli.output.text import print_json, say
 from windlass.client.settings import data_directory

@@ -11,9 +11,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from windlass.cli.commands.maintenance.certificates import server_expiry
 from windlass.cli.commands.maintenance.plugins import problems_of
-from windlass.cli.options.configuration import load_settings
+from windlass.cli.options.configuration import ConfigFile, load_settings
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.core_flags import ConfigFile
 from windlass.cli.options.flags import Json
 from windlass.cli.output.errors import explain_unauthorized, explain_untrusted
 from windlass.cli.output.exit_codes import FAILED

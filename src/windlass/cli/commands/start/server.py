@@ -15,7 +15,7 @@ from windlass.cli.commands.start.local_server import (
     prepare_data,
 )
 from windlass.cli.commands.start.log import use_log
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.configuration import NONE_SET, CoreOptions
 from windlass.cli.options.flags import Flag, Many
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
@@ -49,8 +49,7 @@ def server(
     no_dashboard: Flag = False,
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     log: LogOptions = DEFAULT_LOG,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
 ) -> None:
     """Start a server; any number of servers may share one PostgreSQL database.
 
@@ -74,7 +73,7 @@ def server(
         The authorities (PEM) of workers' certificates. With it, a worker needs a certificate in
         its own name.
     allowed_host
-        A name under which clients reach the server, like --http-host-names. Repeatable.
+        A name under which clients reach the server, beside http.host_names. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
     no_dashboard
@@ -82,7 +81,7 @@ def server(
     """
     level = use_log(log)
     become_private()
-    settings = settings_of(core, config)
+    settings = core.settings()
     host, port = parse_listen(listen)
     where = Listen(host=host, port=port, tls=_tls_files(tls_cert, tls_key, tls_client_ca))
     raise_file_limit()

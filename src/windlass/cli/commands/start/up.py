@@ -18,8 +18,7 @@ from windlass.cli.commands.start.local_server import (
 )
 from windlass.cli.commands.start.log import use_log
 from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
-from windlass.cli.options.configuration import Settings
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.configuration import NONE_SET, CoreOptions, Settings
 from windlass.cli.options.flags import Flag
 from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
 from windlass.cli.options.log import DEFAULT_LOG, LogOptions
@@ -71,8 +70,7 @@ def up(
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
 ) -> None:
     """Start a server, its store and workers on this machine.
 
@@ -107,7 +105,7 @@ def up(
     """
     level = use_log(log)
     become_private()
-    settings = settings_of(core, config)
+    settings = core.settings()
     directory = data_directory(data)
     prepare_data(directory)
     # What it has imported would stay as it is: then only workers check arguments.
