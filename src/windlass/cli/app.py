@@ -5,14 +5,14 @@ command line library included, when a command needs it.
 """
 
 import errno
+import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from windlass.cli.exit_with_s3 import run_and_exit
-from windlass.cli.output.exit_codes import FAILED, INTERRUPTED
+from windlass.cli.output.exit_codes import FAILED, INTERRUPTED, OK
 from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
@@ -20,6 +20,7 @@ HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
 SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
+S3_CLIENT: Final = "obstore"
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
         return
     words = _command_first(words)
     if words and words[0] == WORKER:
-        from windlass.cli.commands.start.hide_secrets import restart_without_secrets
+        from windlass.cli.commands.start.hidden_from_jobs import restart_without_secrets
 
         restart_without_secrets(words)
     from cyclopts import CycloptsError
@@ -155,3 +156,33 @@ def _prepare(words: Sequence[str]) -> None:
         from windlass.cli.output.logging import configure_logging
 
         configure_logging()
+
+
+def run_and_exit(run: Callable[[], None]) -> None:
+    """Runs the program and exits with its code; at once, if the S3 client was used.
+
+    A thread of the S3 client that answers during interpreter shutdown aborts the process
+    (`blobs/last_answers.py` explains why). Normally the program waits for answers, but an
+    interrupted command may have abandoned requests whose answers arrive at any time. So a command
+    that loaded the S3 client flushes its output and exits without shutting down the interpreter.
+    """
+    try:
+        run()
+        code: object = OK
+    except SystemExit as end:
+        code = end.code
+        if S3_CLIENT not in sys.modules or isinstance(code, str):
+            raise
+    finally:
+        gc.freeze()  # Else Python looks for cycles in all modules as it ends, which takes 0.2 s.
+    if S3_CLIENT in sys.modules:
+        _exit_now(code)
+
+
+def _exit_now(code: object) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or FAILED
+    os._exit(code if isinstance(code, int) else OK)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.program import Program
-from windlass.cli.commands.jobs.job_array import array_of
+from windlass.cli.commands.jobs.submit import array_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 

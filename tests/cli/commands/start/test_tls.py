@@ -18,7 +18,7 @@ import windlass
 from tests.cli.program import Program
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.cli.commands.maintenance.certificates import judge_expiry
+from windlass.cli.commands.maintenance.doctor import judge_expiry
 from windlass.domain.values.errors import Unreachable
 
 

@@ -120,7 +120,7 @@ def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Jo
 
 def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:
     from windlass.cli.output.job_table import layout_of, read_columns, table_of
-    from windlass.cli.output.live.refresh import show_live
+    from windlass.cli.output.refresh import show_live
 
     given = {name: value for name, value in filters.items() if value is not None}
     with at.client(RECONNECT) as client:

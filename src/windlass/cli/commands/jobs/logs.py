@@ -1,12 +1,13 @@
-"""`windlass logs`."""
+"""`windlass logs` and `windlass stack`: what a job prints, and where its function is."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
-from windlass.cli.options.flags import Flag, Follow, JobId
-from windlass.cli.output.text import copy_log
+from windlass.cli.options.flags import Flag, Follow, JobId, Json
+from windlass.cli.output.text import BOLD, copy_log, print_json, say
+from windlass.wire.files import Stack
 
 
 def logs(
@@ -43,3 +44,18 @@ def logs(
         handle = client.job(job)
         chunks = handle.logs(follow, attempt=attempt, tail=tail, since=since, timestamps=timestamps)
         copy_log(chunks, raw)
+
+
+def stack(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Show where the Python function of a running job is now; its worker is asked."""
+    found = at.call("GET", f"/api/v1/jobs/{job}/stack", Stack)
+    if json:
+        print_json(found)
+        return
+    say(f"job {found.job}, attempt {found.attempt} on worker {found.worker}", BOLD)
+    for thread in found.threads:
+        say(f"\n{thread.name}:")
+        for frame in thread.frames:
+            say(f"  {frame.file}:{frame.line} in {frame.function}")
+            if frame.code:
+                say(f"    {frame.code}")

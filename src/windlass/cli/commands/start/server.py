@@ -8,17 +8,16 @@ from pathlib import Path
 
 import uvloop
 
+from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
     obey_signals,
     prepare_data,
 )
-from windlass.cli.commands.start.log import use_log
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.options.configuration import NONE_SET, CoreOptions
 from windlass.cli.options.flags import Flag, Many
-from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.cli.commands.start.draining import end_pool_workers, report_draining
+from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
@@ -16,12 +16,15 @@ from windlass.cli.commands.start.local_server import (
     prepare_data,
     sign_in_link,
 )
-from windlass.cli.commands.start.log import use_log
-from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
+from windlass.cli.commands.start.own_workers import (
+    OwnWorkers,
+    end_pool_workers,
+    report_draining,
+    sole_owner,
+)
 from windlass.cli.options.configuration import NONE_SET, CoreOptions, Settings
 from windlass.cli.options.flags import Flag
-from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import (
     APP_VARIABLE,

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 import uvloop
 from msgspec.structs import replace
 
-from windlass.cli.commands.start.hide_secrets import (
+from windlass.cli.commands.start.hidden_from_jobs import (
     CODE,
     KEEPS_NO_TOKEN,
     TOKEN,
+    folders_of,
+    hidden_folders,
     hide_dsn,
     take_secrets,
 )
-from windlass.cli.commands.start.log import use_log
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.commands.start.reload import (
     end_to_start_again,
     run_watched,
@@ -32,8 +34,6 @@ from windlass.cli.options.configuration import (
 )
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag
-from windlass.cli.options.hidden_folders import folders_of, hidden_folders
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.cli.output.text import RED, warn

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.commands.jobs.inside_job import add_children, agent_of
+from windlass.cli.commands.jobs.submit import add_children, agent_of
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Priority
 from windlass.cli.options.workflow_file import File, Params, locate_error, parameters_of
