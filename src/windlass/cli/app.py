@@ -26,13 +26,13 @@ S3_CLIENT: Final = "obstore"
 def main() -> None:
     """Runs the `windlass` program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Else a pipe, such as that of a service manager, gets lines only when there are many.
+        # Otherwise a pipe, such as a service manager's, gets lines late and in blocks.
         sys.stdout.reconfigure(line_buffering=True)
     run_and_exit(lambda: run_command(sys.argv[1:], alone=True))
 
 
 def run_command(words: Sequence[str], *, alone: bool = False) -> None:
-    """Runs one command line and exits with its code; `alone` if this process does nothing else."""
+    """Runs one command line and exits with its code; `alone`: this process does nothing else."""
     if list(words) == [VERSION_FLAG]:
         from importlib.metadata import version
 
@@ -66,7 +66,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
     except WindlassError as error:
         from windlass.cli.output.errors import fail
 
-        fail(error)
+        fail(error, _before_command(words))
     except ModuleNotFoundError as error:
         from windlass.cli.output.errors import fail
         from windlass.domain.values.errors import missing_extra
@@ -144,7 +144,7 @@ def _before_command(words: Sequence[str]) -> Sequence[str]:
 
 
 def _prepare(words: Sequence[str]) -> None:
-    """Does what only some commands need, so that the others do not pay for it."""
+    """Loads what only some commands need, so that the others start faster."""
     from windlass.cli.root import COMMANDS, COMPLETION_FLAG, load_completion, load_help
 
     first = words[0] if words else HELP_FLAGS[0]
@@ -174,7 +174,7 @@ def run_and_exit(run: Callable[[], None]) -> None:
         if S3_CLIENT not in sys.modules or isinstance(code, str):
             raise
     finally:
-        gc.freeze()  # Else Python looks for cycles in all modules as it ends, which takes 0.2 s.
+        gc.freeze()  # Otherwise Python's last garbage collection takes 0.2 s.
     if S3_CLIENT in sys.modules:
         _exit_now(code)
 

@@ -31,7 +31,7 @@ class Command(NamedTuple):
     alias: str | None = None
     logs: bool = False
     runs_foreign_programs: bool = False
-    usage: str | None = None  # if the one that cyclopts makes does not say how to call it
+    usage: str | None = None  # if cyclopts's own is not clear
 
 
 COMPLETION_FLAG: Final = "--install-completion"
@@ -185,7 +185,7 @@ def load_completion() -> None:
 def load_command(name: str) -> None:
     """Loads a command of a plug-in; raises `PluginFailed` if that fails.
 
-    A name that nobody adds may be that of a plug-in that could not be loaded.
+    An unknown name may be that of a plug-in that could not be loaded.
     """
     if name in OWN_NAMES or name.startswith("-"):
         return

@@ -224,6 +224,6 @@ def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> Non
         assert done.returncode == 2
         assert "heartbeat_timeout (--set)" in done.stderr
     beside = program("worker", "--set", "heartbeat_timeout=1m")
-    assert (beside.returncode, "together with --store" in beside.stderr) == (2, True)
+    assert (beside.returncode, "only with --store" in beside.stderr) == (2, True)
     assert program("server", *place, "--set", "heartbeat_timeot=1s").returncode == 2
     assert list(tmp_path.iterdir()) == []

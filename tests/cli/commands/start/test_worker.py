@@ -124,7 +124,7 @@ def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) ->
         (("--resources", "cpus"), "name=amount"),
         (("--slots", "0"), "at least 1"),
         (("--set", "drain_limit=soon"), "drain_limit"),
-        (("--set", "term_grace=1s"), "given to the server"),
+        (("--set", "term_grace=1s"), "is for the server"),
         (("--cgroup", "/no/such/folder"), "cgroup"),
     ],
 )

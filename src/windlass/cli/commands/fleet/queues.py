@@ -6,11 +6,10 @@ from cyclopts import App, Parameter
 
 from windlass.cli.commands.suggestions import warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Json
+from windlass.cli.options.flags import Json, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json, say
 from windlass.domain.matching.isolation import Isolation
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import readable_duration
 from windlass.wire.workers import (
     Changed,
@@ -93,10 +92,10 @@ def limit(
     preempts
         Its jobs may preempt preemptible jobs in lower queues.
     isolation
-        The weakest isolation in which its jobs may run; process for any.
+        The weakest isolation in which its jobs may run; process: any.
     timeout
-        How long its jobs may run that do not say so themselves, such as 6h; none for any time,
-        default for what the server says. Jobs that are submitted already keep theirs.
+        The timeout of jobs that set none, such as 6h; none: no timeout; default: the server's.
+        Jobs already submitted keep theirs.
     """
     asked = QueueLimitsRequest(
         max_running=max_running,
@@ -107,7 +106,7 @@ def limit(
     )
     if asked == QueueLimitsRequest():
         flags = "--max-running, --max-per-worker, --preempts, --isolation or --timeout"
-        raise InvalidInput("limit", flags, "none of them")
+        raise Misused(f"nothing to limit: give {flags}")
     warn_of_typos(at, queue, None)
     changed = at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked)
     _print(changed, json, queue, "limited as asked")

@@ -27,7 +27,7 @@ WAITING: Final = ("assigned", "queued", "retrying", "blocked", "suspended")
 COLUMNS: Final = ("id", "state", "name", "command", "queue", "duration", "age", "worker", "reason")
 ABSENT: Final = ("offline", "pending_approval")  # their slots take no jobs
 WORKERS_SHOWN: Final = 15
-AROUND: Final = 10  # lines that are no rows: the head, titles, what is left out, empty lines
+AROUND: Final = 10  # lines that are not rows: the head, titles, remarks and empty lines
 MIN_ROWS: Final = 2  # rows of each table on the smallest terminal
 MAX_EVENTS: Final = 20_000  # of one look; with more, the rates are for less than a minute
 
@@ -80,7 +80,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Overview:
-    """Looks at the installation again and again; it remembers the events of a minute."""
+    """Reads the installation repeatedly; it remembers the events of the last minute."""
 
     def __init__(self, client: Client, limit: int) -> None:
         self._client = client
@@ -90,7 +90,7 @@ class Overview:
         self._seen: deque[tuple[int, str | None, str | None]] = deque()
 
     def look(self) -> Frame:
-        """Returns the present state."""
+        """Returns the current state."""
         client = self._client
         jobs = client.jobs(self._limit, state=list(RUNNING))
         if len(jobs) < self._limit:

@@ -7,10 +7,9 @@ from typing import Any, Final
 from cyclopts import App
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection
-from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
+from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, print_json, say
-from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import DeletedJob, Job, JobList, Reproduction
 
 PAGE: Final = 1_000
@@ -144,7 +143,7 @@ def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
     from windlass.cli.output.exit_codes import NOT_FOUND, REFUSED
 
     if not ids:
-        raise InvalidInput("jobs", "the ids of jobs", "none")
+        raise Misused("nothing to delete: give the ids of jobs")
     with at.client() as client:
         reply = client.delete(ids)
     if json:

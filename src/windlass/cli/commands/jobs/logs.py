@@ -30,13 +30,13 @@ def logs(
     follow
         Keep printing until the job ends.
     tail
-        Only the last so many lines, and with --follow those that come after them.
+        Only this many of the last lines; with --follow, new ones too.
     since
-        Only what came since a time, such as 2026-01-02T12:34:56Z, or since so long ago: 10m.
+        Only what came since a time, such as 2026-01-02T12:34:56Z, or in the last 10m.
     attempt
         The log of this attempt. Default: the newest.
     timestamps
-        Print before each line when the server received it. Workers send a line within 0.1 s.
+        Print before each line when the server received it, within 0.1 s of its output.
     raw
         Print the log byte for byte, into a pipe or file.
     """

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from cyclopts import App, Parameter
 
 from windlass.cli.options.configuration import DEFAULT, ConfigFile, load_settings
-from windlass.cli.options.flags import Flag, Json, Many
+from windlass.cli.options.flags import Flag, Json, Many, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.client.settings import data_directory
@@ -117,7 +117,7 @@ def store_url(store: str | None, data: Path | None) -> str:
     url = store or embedded_store(data)
     if url is None:
         where = data_directory(data)
-        raise InvalidInput("store", f"given, because {where} has no database", "nothing")
+        raise Misused(f"{where} has no database: give --store")
     return url
 
 
@@ -167,8 +167,7 @@ def allow_submit(
     submitters = _submitters()
     named = namespace or []
     if bool(named) == all_namespaces:
-        given = "both" if named else "neither"
-        raise InvalidInput("--namespace", "given, or else --all-namespaces", given)
+        raise Misused("give either --namespace, once for each namespace, or --all-namespaces")
     for name in named:
         check_name("--namespace", name)
         if name == "*":

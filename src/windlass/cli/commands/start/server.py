@@ -17,7 +17,7 @@ from windlass.cli.commands.start.local_server import (
 )
 from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.options.configuration import NONE_SET, CoreOptions
-from windlass.cli.options.flags import Flag, Many
+from windlass.cli.options.flags import Flag, Many, Misused
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
@@ -70,7 +70,7 @@ def server(
         The key (PEM) of --tls-cert.
     tls_client_ca
         The authorities (PEM) of workers' certificates. With it, a worker needs a certificate in
-        its own name.
+        its name.
     allowed_host
         A name under which clients reach the server, beside http.host_names. Repeatable.
     modules
@@ -100,12 +100,13 @@ def _tls_files(
     """Returns the files; raises `InvalidInput` unless they are complete and belong together."""
     if certificate is None and key is None:
         if client_ca is not None:
-            raise InvalidInput("tls_client_ca", "given together with --tls-cert", "no certificate")
+            raise Misused("--tls-client-ca needs --tls-cert and --tls-key")
         return None
     if certificate is None or key is None:
-        missing = "tls_cert" if certificate is None else "tls_key"
-        expected = "given too: --tls-cert and --tls-key need each other"
-        raise InvalidInput(missing, expected, "nothing")
+        given, missing = "--tls-cert", "--tls-key"
+        if certificate is None:
+            given, missing = missing, given
+        raise Misused(f"{given} needs {missing}")
     files = TlsFiles(certificate, key, client_ca)
     load_context(files)
     return files

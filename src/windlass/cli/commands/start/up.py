@@ -24,7 +24,7 @@ from windlass.cli.commands.start.own_workers import (
     sole_owner,
 )
 from windlass.cli.options.configuration import NONE_SET, CoreOptions, Settings
-from windlass.cli.options.flags import Flag
+from windlass.cli.options.flags import Flag, Misused
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -44,7 +44,6 @@ from windlass.cli.options.worker import (
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
-from windlass.domain.values.errors import InvalidInput
 from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
@@ -99,7 +98,7 @@ def up(
     reload
         Start workers again when the code of their functions changes, for development.
     isolation
-        How far jobs are kept apart: auto, process, user, sandbox or container.
+        How strictly jobs are separated: auto, process, user, sandbox or container.
     namespaces
         The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
         with isolation process only `default`.
@@ -141,7 +140,7 @@ def _listen(port: int | None, text: str | None) -> Listen:
     if text is None:
         return Listen(port=DEFAULT_PORT if port is None else port)
     if port is not None:
-        raise InvalidInput("port", "part of --listen HOST:PORT, or given without it", port)
+        raise Misused("--port and --listen exclude each other: --listen has a port, HOST:PORT")
     host, number = parse_listen(text)
     return Listen(host=host, port=number)
 

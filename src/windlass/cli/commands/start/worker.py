@@ -33,7 +33,7 @@ from windlass.cli.options.configuration import (
     load_settings,
 )
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag
+from windlass.cli.options.flags import Flag, Misused
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.cli.output.text import RED, warn
@@ -97,7 +97,7 @@ def worker(
     if store is None:
         _refuse_core(core)
     elif blobs is None:
-        raise InvalidInput("blobs", "given together with --store", "nothing")
+        raise Misused("--store needs --blobs: where to keep logs and artifacts")
     held = take_secrets(code)
     address = None if store is None else hide_dsn(store)
     become_private()
@@ -142,8 +142,7 @@ def _refuse_core(core: CoreOptions) -> None:
     given = [f"{SET} {name}" for name in core.by_name if name != DRAIN_LIMIT]
     given += ["--config"] if core.config else []
     if given:
-        expected = "given to the server, or here together with --store"
-        raise InvalidInput(given[0], expected, "no --store")
+        raise Misused(f"{given[0]} is for the server: a worker takes it only with --store")
 
 
 def _own_drain_limit(core: CoreOptions) -> int | None:
