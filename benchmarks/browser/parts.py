@@ -194,5 +194,5 @@ def large_farm(jobs: int) -> Iterator[Farm]:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         fill(data, jobs)
-        with running_farm(data, "--log-limit", "0") as farm:
+        with running_farm(data, "--set", "log_limit=0") as farm:
             yield farm

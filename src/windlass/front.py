@@ -56,8 +56,8 @@ class Client(blocking.Client):
         `store` is a file, created if it does not exist. Several processes may open it: one of
         them runs the jobs, and when it ends another takes over. It may also be the address of
         a PostgreSQL database, together with that of its `blobs`, or ":memory:".
-        `workers` is how many jobs this process runs at once; default: one per processor;
-        0: it only submits and reads. `drain` is how many seconds running jobs get when the
+        `workers` is how many jobs this process runs at once, by default one per processor; with 0
+        it only submits and reads. `drain` is how many seconds running jobs get when the
         client is closed; then they go back to the queue. `resources` is what jobs share, as with
         `windlass worker --resources`: `gpus=[0,1],licences=4`. Functions are imported in
         processes of their own, so a program opens its client below
@@ -115,7 +115,7 @@ def default_client() -> Client:
 
 
 def set_default_client(client: Client | None) -> None:
-    """Sets the client that `task.submit` uses; None: make one when it is needed again."""
+    """Sets the client that `task.submit` uses; None: it makes a new one when needed."""
     _Default.client = client
     _Default.is_of_test = False
 
@@ -127,5 +127,5 @@ def set_test_client(client: Client) -> None:
 
 
 def get_test_client() -> Client | None:
-    """Returns the client of the test that runs, which frameworks use instead of their own."""
+    """Returns the client of the running test, which frameworks use instead of their own."""
     return _Default.client if _Default.is_of_test else None

@@ -34,10 +34,11 @@ RESERVED: Final = frozenset((
     "names", "namespaces", "no", "notify", "overview", "pass", "payload", "plugins", "pool",
     "pools", "port", "prioritize", "questions", "queue", "queues", "reactions", "reload",
     "reservation", "result", "results", "retention", "retry", "returned", "run", "schedules",
-    "scheduling", "send", "series", "server", "show", "signal", "signals", "simulate", "slots",
-    "stack", "stall", "statistics", "step", "steps", "store", "submit", "tasks", "templates",
-    "term", "time", "timeouts", "tls", "tokens", "top", "unblock", "up", "upload", "uploads",
-    "verify", "webhook", "whoami", "windlass", "worker", "workers", "workflow", "workflows",
+    "scheduling", "send", "series", "server", "set", "show", "signal", "signals",
+    "simulate", "slots", "spool", "stack", "stall", "statistics", "step", "steps", "store",
+    "submit", "tasks", "templates", "term", "time", "timeouts", "tls", "tokens", "top", "unblock",
+    "up", "upload", "uploads", "verify", "webhook", "whoami", "windlass", "worker", "workers",
+    "workflow", "workflows",
 ))  # fmt: skip
 """Names of commands and routes, and first words of options, that Windlass has itself."""
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{1,39}")

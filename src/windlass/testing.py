@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class WindlassFixture:
-    """A client, whose methods it has, and the time its jobs run in.
+    """A client, with all its methods, and the virtual time of its jobs.
 
-    `client` is the default client while the test runs. `secrets` are those of the worker, and
-    `metadata` is what it offers to jobs that ask for something.
+    `client` is the default client while the test runs. `secrets` are the worker's, and `metadata`
+    is what it offers to jobs with requirements.
     """
 
     def __init__(self, client: Client, fleet: VirtualFleet) -> None:
@@ -27,15 +27,15 @@ class WindlassFixture:
 
     @property
     def now(self) -> "datetime":
-        """The time, which only `advance` moves."""
+        """Returns the time, which only `advance` moves."""
         return self._fleet.now
 
     def drain(self) -> int:
-        """Runs all jobs that are ready, and those that follow; returns how many."""
+        """Runs all ready jobs and those that follow; returns how many ran."""
         return self._fleet.drain()
 
     def advance(self, duration: "float | str | timedelta") -> int:
-        """Lets time pass: delayed jobs, retries and schedules run when they are due."""
+        """Advances the time: delayed jobs, retries and schedules run when they are due."""
         return self._fleet.advance(duration)
 
     def __getattr__(self, name: str) -> Any:

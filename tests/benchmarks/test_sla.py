@@ -11,7 +11,7 @@ JOBS_PER_SECOND = 25
 # A busy machine may start jobs late; that none waits for ever is what counts here.
 TARGET_S = {"live": 120.0, "default": 120.0, "batch": 120.0}
 # A lost worker is known to be lost soon; the rule for bad workers is as by default.
-SHORT_TIMES = TIMES[: TIMES.index("--bad-worker-jobs")]
+SHORT_TIMES = TIMES[: TIMES.index("bad_worker_jobs=0") - 1]
 
 
 def test_every_job_starts_in_time_and_ends_correctly(tmp_path: Path, postgres_dsn: str) -> None:

@@ -39,11 +39,11 @@ POOL = {
 
 # Agents ride out a server that is being started again.
 TIMES = (
-    "--heartbeat-interval", "2s",
-    "--heartbeat-timeout", "60s",
-    "--term-grace", "1s",
-    "--health-interval", "1s",
-    "--pools-interval", "300ms",
+    "--set", "heartbeat_interval=2s",
+    "--set", "heartbeat_timeout=60s",
+    "--set", "term_grace=1s",
+    "--set", "health_interval=1s",
+    "--set", "pools_interval=300ms",
 )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from windlass.domain.job.job import JobSpec
 LIMIT_S = 180
 MISSING = missing_reason("slurmctld")
 TIMES = (
-    "--heartbeat-interval", "2s", "--heartbeat-timeout", "60s", "--term-grace", "1s",
-    "--pools-interval", "500ms",
+    "--set", "heartbeat_interval=2s", "--set", "heartbeat_timeout=60s", "--set", "term_grace=1s",
+    "--set", "pools_interval=500ms",
 )  # fmt: skip
 
 

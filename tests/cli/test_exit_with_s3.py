@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import sys
 import obstore
-from windlass.cli.exit_with_s3 import run_and_exit
+from windlass.cli.app import run_and_exit
 
 class Late:
     def __del__(self):

@@ -8,6 +8,8 @@ SHELL = ("submit", "--task", "shell", "--args")
 WRONG = [
     (("show", "0"), "expected job to be an integer >= 1, got 0"),
     (("workflows", "show", "0"), "expected workflow to be an integer >= 1, got 0"),
+    (("show",), "windlass: `windlass show` needs JOB\n"),
+    (("submit", "--queue"), "windlass: --queue needs a value\n"),
     (("show", "x"), "expected JOB to be a whole number, got x"),
     (("jobs", "--limit", "0"), 'Invalid value "0" for --limit. Must be 1 or more.'),
     (("submit", "--timeout", "0", "--", "true"),
@@ -28,8 +30,16 @@ WRONG = [
     (("submit", "--task", "ffmpeg", "--args", "{}"), "expected --args.input"),
     (("schedules", "apply", "s", "@daily", "--jobs", '[{"task": 1}]'),
      "expected --jobs[0].task to be text, got a whole number"),
-    (("workers", "code", "--expires", "0"), "expected expires to be a duration longer than 0"),
-    (("tokens", "create", "t", "--expires", "0"), "expected expires to be a duration longer"),
+    (("submit",), "windlass: nothing to run: give a command after --, or --task\n"),
+    (("cancel",), "windlass: no jobs are selected: give job ids, or --where, --state, "),
+    (("cancel", "1", "--dead"), "windlass: job ids and filters exclude each other"),
+    (("cancel", "--where", "batch"), "expected --where to be NAME=VALUE"),
+    (("worker", "--slots", "0"), "expected --slots to be at least 1, got 0"),
+    (("worker", "--store", "sqlite:///x"), "windlass: --store needs --blobs"),
+    (("server", "--store", "x", "--blobs", "x", "--tls-key", "x"), "--tls-key needs --tls-cert"),
+    (("up", "--port", "1", "--listen", "a:2"), "--port and --listen exclude each other"),
+    (("workers", "code", "--expires", "0"), "expected --expires to be a duration longer than 0"),
+    (("tokens", "create", "t", "--expires", "0"), "expected --expires to be a duration longer"),
 ]  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
 from windlass.cli.reference import PAGES
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -24,12 +23,3 @@ def test_every_command_and_every_option_is_there() -> None:
     assert "| 3 | no server is known" in commands
     assert "| `retry.max_retries` | retries | `3` |" in options
     assert "| `job_retention` | duration | `30d` | Ended jobs are removed after this." in options
-
-
-def test_help_keeps_the_cores_options_apart(tmp_path: Path) -> None:
-    said = Program(tmp_path).text("server", "--help-all")
-    own, _, core = said.partition("Core options")
-    assert "--listen" in own
-    assert "--heartbeat-interval" not in own
-    assert "--heartbeat-interval" in core
-    assert "Default: 30s." in core

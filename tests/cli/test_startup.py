@@ -83,7 +83,7 @@ run_command(["worker", "--code", "abc"])
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     modules = set(done.stderr.split())
-    assert "windlass.cli.commands.start.hide_secrets" in modules, done.stderr
+    assert "windlass.cli.commands.start.hidden_from_jobs" in modules, done.stderr
     assert modules.isdisjoint({"cyclopts", "aiohttp", "structlog", "uvloop", "windlass.wiring"})
 
 

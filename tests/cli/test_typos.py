@@ -28,7 +28,7 @@ FILE = "name: w\nparameters: {word: {default: x}}\njobs:\n  one: {run: ['true']}
         (("jobs", "5"), "unknown command: jobs 5 (known: delete)"),
         (("workflows", "graph", "x", "--format", "mermad"), 'Did you mean "mermaid"?'),
         (("cancel", "--where", "quue=batch"), "did you mean queue?"),
-        (("config", "--pol-open", "3"), "did you mean --pool-open?"),
+        (("config", "--set", "pol_open=3"), "did you mean pool_open?"),
     ],
 )
 def test_a_misspelt_word_of_a_command_line_is_named_with_the_right_one(

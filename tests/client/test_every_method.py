@@ -179,6 +179,7 @@ async def workflows_are_built_and_ended(world: World) -> Any:
     running = await refusal(block.wait(0))
     workflow = client.workflow(block.id)
     await workflow.add([TRUE])
+    await workflow.add_with_reply([TRUE])
     shown = await workflow.info(), await workflow.jobs()
     await world.hand.run()
     await world.hand.run("failed")
@@ -350,7 +351,7 @@ ROWS: Final[dict[Row, str]] = {
     ),
     workflows_are_built_and_ended: (
         "AsyncClient: workflow workflows submit_workflow; AsyncWorkflowBlock: submit wait; "
-        "AsyncWorkflow: show jobs add wait complete cancel retry"
+        "AsyncWorkflow: info jobs add add_with_reply wait complete cancel retry"
     ),
     signals_are_sent_and_questions_answered: "AsyncClient: send questions answer",
     workers_are_managed: "AsyncWorkers: list show approve drain enable disable set",

@@ -216,7 +216,7 @@ def test_a_huge_log_opens_at_once_and_is_searched(
     open_page: Open, farm: Farm, tmp_path: Path
 ) -> None:
     if LONG:
-        with running_farm(tmp_path, "--log-limit", "0") as roomy:
+        with running_farm(tmp_path, "--set", "log_limit=0") as roomy:
             page = open_page(None)
             reply = page.context.request.post(
                 f"{roomy.address}/auth/session", data={"token": roomy.token},

@@ -15,12 +15,12 @@ START_S = 60
 # Short, so that a lost worker is soon known to be lost; the lease must outlast two heartbeats,
 # the grace of a stopped process and five seconds.
 TIMES = (
-    "--heartbeat-interval", "1s",
-    "--heartbeat-timeout", "9s",
-    "--term-grace", "1s",
-    "--health-interval", "500ms",
-    "--cleanup-interval", "1s",
-    "--bad-worker-jobs", "0",
+    "--set", "heartbeat_interval=1s",
+    "--set", "heartbeat_timeout=9s",
+    "--set", "term_grace=1s",
+    "--set", "health_interval=500ms",
+    "--set", "cleanup_interval=1s",
+    "--set", "bad_worker_jobs=0",
 )  # fmt: skip
 
 

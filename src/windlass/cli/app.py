@@ -5,14 +5,14 @@ command line library included, when a command needs it.
 """
 
 import errno
+import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from windlass.cli.exit_with_s3 import run_and_exit
-from windlass.cli.output.exit_codes import FAILED, INTERRUPTED
+from windlass.cli.output.exit_codes import FAILED, INTERRUPTED, OK
 from windlass.domain.values.errors import WindlassError
 
 HELP_FLAGS: Final = ("--help", "-h")
@@ -20,18 +20,19 @@ HELP_ALL: Final = "--help-all"
 VERSION_FLAG: Final = "--version"
 WORKER: Final = "worker"
 SERVICES: Final = ("server", "up", WORKER)  # they export spans of their own
+S3_CLIENT: Final = "obstore"
 
 
 def main() -> None:
     """Runs the `windlass` program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Else a pipe, such as that of a service manager, gets lines only when there are many.
+        # Otherwise a pipe, such as a service manager's, gets lines late and in blocks.
         sys.stdout.reconfigure(line_buffering=True)
     run_and_exit(lambda: run_command(sys.argv[1:], alone=True))
 
 
 def run_command(words: Sequence[str], *, alone: bool = False) -> None:
-    """Runs one command line and exits with its code; `alone` if this process does nothing else."""
+    """Runs one command line and exits with its code; `alone`: this process does nothing else."""
     if list(words) == [VERSION_FLAG]:
         from importlib.metadata import version
 
@@ -39,7 +40,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
         return
     words = _command_first(words)
     if words and words[0] == WORKER:
-        from windlass.cli.commands.start.hide_secrets import restart_without_secrets
+        from windlass.cli.commands.start.hidden_from_jobs import restart_without_secrets
 
         restart_without_secrets(words)
     from cyclopts import CycloptsError
@@ -56,7 +57,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
     try:
         if words:
             load_command(words[0])
-        if not _helped_shortly(words):
+        if not _helped_in_order(words):
             app(_with_plain_help(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
         from windlass.cli.output.errors import fail_usage
@@ -65,7 +66,7 @@ def run_command(words: Sequence[str], *, alone: bool = False) -> None:
     except WindlassError as error:
         from windlass.cli.output.errors import fail
 
-        fail(error)
+        fail(error, _before_command(words))
     except ModuleNotFoundError as error:
         from windlass.cli.output.errors import fail
         from windlass.domain.values.errors import missing_extra
@@ -117,18 +118,17 @@ def _start_tracing(words: Sequence[str]) -> None:
         trace_program("windlass-client")
 
 
-def _helped_shortly(words: Sequence[str]) -> bool:
-    """Prints the short help of a command that has one, if it was asked for."""
-    if not any(flag in _before_command(words) for flag in HELP_FLAGS):
+def _helped_in_order(words: Sequence[str]) -> bool:
+    """Prints the help of a command that sorts its options, if it was asked for."""
+    flags = (*HELP_FLAGS, HELP_ALL)
+    own = _before_command(words)
+    command = [word for word in own if word not in flags]
+    if len(command) == len(own):
         return False
-    from windlass.cli.output.short_help import NEEDED, print_short_help
+    from windlass.cli.output.sorted_help import print_sorted_help
     from windlass.cli.root import app
 
-    if words[0] not in NEEDED:
-        return False
-
-    print_short_help(app, words[0])
-    return True
+    return print_sorted_help(app, command, whole=HELP_ALL in own)
 
 
 def _with_plain_help(words: Sequence[str]) -> list[str]:
@@ -144,7 +144,7 @@ def _before_command(words: Sequence[str]) -> Sequence[str]:
 
 
 def _prepare(words: Sequence[str]) -> None:
-    """Does what only some commands need, so that the others do not pay for it."""
+    """Loads what only some commands need, so that the others start faster."""
     from windlass.cli.root import COMMANDS, COMPLETION_FLAG, load_completion, load_help
 
     first = words[0] if words else HELP_FLAGS[0]
@@ -156,3 +156,33 @@ def _prepare(words: Sequence[str]) -> None:
         from windlass.cli.output.logging import configure_logging
 
         configure_logging()
+
+
+def run_and_exit(run: Callable[[], None]) -> None:
+    """Runs the program and exits with its code; at once, if the S3 client was used.
+
+    A thread of the S3 client that answers during interpreter shutdown aborts the process
+    (`blobs/last_answers.py` explains why). Normally the program waits for answers, but an
+    interrupted command may have abandoned requests whose answers arrive at any time. So a command
+    that loaded the S3 client flushes its output and exits without shutting down the interpreter.
+    """
+    try:
+        run()
+        code: object = OK
+    except SystemExit as end:
+        code = end.code
+        if S3_CLIENT not in sys.modules or isinstance(code, str):
+            raise
+    finally:
+        gc.freeze()  # Otherwise Python's last garbage collection takes 0.2 s.
+    if S3_CLIENT in sys.modules:
+        _exit_now(code)
+
+
+def _exit_now(code: object) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            code = code or FAILED
+    os._exit(code if isinstance(code, int) else OK)

@@ -15,7 +15,6 @@ from cyclopts import App, Group
 
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
-from windlass.cli.options.core_flags import CORE
 from windlass.cli.options.plugin_flags import PLUGINS
 from windlass.cli.output.exit_codes import EXIT_CODES
 from windlass.cli.root import OWN_NAMES, add_plugins, app
@@ -41,23 +40,22 @@ CONFIGURATION_START: Final = f"""\
 
 The core has the options below. You can set each in four places; the first in this list wins:
 
-1. a flag: `--heartbeat-interval 30s`
+1. a flag: `--set heartbeat_interval=30s`
 2. an environment variable: `WINDLASS_HEARTBEAT_INTERVAL=30s` (an empty one counts as not set)
 3. the TOML file of `--config FILE` or `{CONFIG_VARIABLE}`: `heartbeat_interval = "30s"`
 4. the default
 
 `windlass server`, `windlass up` and `windlass worker --store …` accept them. A worker that connects
-to a server accepts none: it gets them from the server. `windlass config` takes the same flags and
-shows the current values and where each was set. An unknown name, a value of the wrong type and
-values that contradict each other are errors at startup.
+to a server gets them from the server and accepts only `drain_limit`. `windlass config` takes the
+same flags and shows the current values and where each was set. An unknown name, a value of the
+wrong type and values that contradict each other are errors at startup.
 
 - **Durations** are `90` (seconds), `500ms`, `90s`, `15m`, `6h`, `30d` or `2m30s`.
 - **Sizes** are `1024` (bytes), `512MiB`, `4GiB` or `1GB`.
-- A name with a dot is a key of a table in the file; in variables and flags the dot becomes `_` or
-  `-`: `WINDLASS_RETRY_MAX_RETRIES`, `--retry-max-retries`.
-- **Values per queue** are a table in the file, `batch=7d,live=1d` in a variable, and
-  `--queue-retention batch=7d --queue-retention live=1d` as flags. The first place that sets any of
-  them sets all of them.
+- A name with a dot is a key of a table in the file; in variables the dot becomes `_`:
+  `WINDLASS_RETRY_MAX_RETRIES`.
+- **Values per queue** are a table in the file, and `batch=7d,live=1d` in a variable or after
+  `--set queue_retention=`. The first place that sets any of them sets all of them.
 
 ```toml
 heartbeat_interval = "30s"
@@ -188,16 +186,13 @@ def _section(path: str, command: App) -> Iterator[str]:
         default_parameter=app.default_parameter, parse_docstring=True
     )
     arguments = [argument for argument in collection if argument.show]
-    own = [a for a in arguments if not _is_in(a, CORE)]
     yield f"\n## {path}\n\n{text}\n\n"
-    connects = any(_is_in(a, CONNECTION) for a in own)
-    rows = [_row(a) for a in own if not (_is_in(a, CONNECTION) or _is_in(a, PLUGINS))]
+    connects = any(_is_in(a, CONNECTION) for a in arguments)
+    rows = [_row(a) for a in arguments if not (_is_in(a, CONNECTION) or _is_in(a, PLUGINS))]
     if rows:
         yield "| argument | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
     if connects:
         yield "\nAnd `--server URL`, `--data DIR`, `--tls-ca FILE`.\n"
-    if len(own) < len(arguments):
-        yield "\nAnd all [core options](configuration.md).\n"
 
 
 def _is_in(argument: Any, group: Group) -> bool:

@@ -31,7 +31,7 @@ class Command(NamedTuple):
     alias: str | None = None
     logs: bool = False
     runs_foreign_programs: bool = False
-    usage: str | None = None  # if the one that cyclopts makes does not say how to call it
+    usage: str | None = None  # if cyclopts's own is not clear
 
 
 COMPLETION_FLAG: Final = "--install-completion"
@@ -50,7 +50,7 @@ COMMANDS: Final[dict[str, Command]] = {
         f"{_HERE}.start.worker:worker", START,
         "Start a worker that takes jobs from a server, or directly from a store.", logs=True,
     ),
-    "dashboard": Command(f"{_HERE}.start.dashboard:dashboard", START),
+    "dashboard": Command(f"{_HERE}.fleet.login:dashboard", START),
     "run": Command(
         f"{_HERE}.jobs.submit:run", JOBS, usage="Usage: windlass run [OPTIONS] -- COMMAND [ARGS...]"
     ),
@@ -83,23 +83,26 @@ COMMANDS: Final[dict[str, Command]] = {
     ),
     "explain": Command(f"{_HERE}.jobs.explain:explain", JOBS),
     "time": Command(f"{_HERE}.jobs.explain:time_spent", JOBS),
-    "stack": Command(f"{_HERE}.jobs.stack:stack", JOBS),
+    "stack": Command(f"{_HERE}.jobs.logs:stack", JOBS),
     "spool": Command(f"{_HERE}.jobs.spool:spool", JOBS),
     "workflows": Command(f"{_HERE}.workflows.workflows:workflows", WORKFLOWS, alias="workflow"),
     "templates": Command(f"{_HERE}.workflows.templates:templates", WORKFLOWS),
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
-    "top": Command(f"{_HERE}.fleet.top:top", FLEET),
+    "top": Command(
+        f"{_HERE}.fleet.top:top", FLEET,
+        "Show queues, workers, rates and jobs, and draw them again every second until Ctrl-C.",
+    ),
     "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
     "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),
     "queues": Command(f"{_HERE}.fleet.queues:queues", FLEET),
-    "namespaces": Command(f"{_HERE}.fleet.namespaces:namespaces", FLEET),
+    "namespaces": Command(f"{_HERE}.fleet.queues:namespaces", FLEET),
     "tokens": Command(f"{_HERE}.fleet.tokens:tokens", FLEET),
     "login": Command(f"{_HERE}.fleet.login:login", FLEET),
     "logout": Command(f"{_HERE}.fleet.login:logout", FLEET),
     "whoami": Command(f"{_HERE}.fleet.login:whoami", FLEET),
     "names": Command(f"{_HERE}.fleet.names:names", FLEET),
     "db": Command(
-        f"{_HERE}.maintenance.submitters:database", MAINTENANCE,
+        f"{_HERE}.maintenance.db:database", MAINTENANCE,
         "Upgrade, back up and restore the database.", logs=True,
     ),
     "events": Command(f"{_HERE}.maintenance.events:show_events", MAINTENANCE),
@@ -182,7 +185,7 @@ def load_completion() -> None:
 def load_command(name: str) -> None:
     """Loads a command of a plug-in; raises `PluginFailed` if that fails.
 
-    A name that nobody adds may be that of a plug-in that could not be loaded.
+    An unknown name may be that of a plug-in that could not be loaded.
     """
     if name in OWN_NAMES or name.startswith("-"):
         return

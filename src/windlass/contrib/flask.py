@@ -10,9 +10,9 @@ def create_app() -> Flask:
     return app
 ```
 
-Settings of the application: `WINDLASS_SERVER` and `WINDLASS_TOKEN`, without which the server is
-found as `windlass.Client()` finds it; `WINDLASS_TIMEOUT`, which a submission may take in all; and
-the folder `WINDLASS_SPOOL`, in which jobs wait that no server takes in that time.
+Settings of the application: `WINDLASS_SERVER` and `WINDLASS_TOKEN`, by default those of
+`windlass.Client()`; `WINDLASS_TIMEOUT`, the longest time for a submission; and `WINDLASS_SPOOL`, a
+folder for jobs that no server accepts in that time.
 """
 
 import threading
@@ -32,14 +32,14 @@ class Windlass:
     """The extension; one serves any number of applications."""
 
     def __init__(self, app: Flask | None = None, client: Client | None = None) -> None:
-        """`client` is used by all applications instead of one that their settings describe."""
+        """Creates the extension; with a `client`, all applications use it, not their settings."""
         self._given = client
         self._lock = threading.Lock()
         if app is not None:
             self.init_app(app)
 
     def init_app(self, app: Flask) -> None:
-        """Adds the extension to an application. No server is asked before the first use."""
+        """Adds the extension to an application. It contacts no server before the first use."""
         app.extensions[NAME] = self
         for name in SETTINGS:
             app.config.setdefault(f"WINDLASS_{name}", None)

@@ -34,7 +34,7 @@ Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 class WindlassApi:
     """The server of Windlass as an ASGI application, to be mounted below a path.
 
-    It is the whole server: engine, loops and API, with the same tokens and rights. Workers and
+    It has all of a server: engine, loops and API, with the same tokens and rights. Workers and
     clients use the address of the path: `https://shop.example/windlass`. It answers while its
     lifespan runs: give it to `WindlassLifespan(api=...)`. The first admin token is written to
     `admin-token` in the folder `data`. Browsers get the dashboard there, unless `dashboard` is
@@ -66,7 +66,7 @@ class WindlassApi:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Runs the server; it answers within this block."""
-        from windlass.embedded.opening import log_warnings_only  # not where only a client is used
+        from windlass.embedded.opening import log_warnings_only  # only needed by servers
 
         log_warnings_only()
         self._data.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ class WindlassApi:
                 services.stop_waiting()
 
     def _token_file(self) -> Path:
-        """Returns the file that servers and commands use too; its name was `admin.token` once."""
+        """Returns the token file that servers and commands share; renames an old `admin.token`."""
         file, old = self._data / "admin-token", self._data / "admin.token"
         if old.exists() and not file.exists():
             old.rename(file)

@@ -49,12 +49,12 @@ class ServerOptions(NamedTuple):
     blobs: str
     config: Config = Config()
     imports: tuple[str, ...] = ()  # modules whose tasks it knows
-    address: str = ""  # where workers of pools find it; empty: it has no pools to run
+    address: str = ""  # where workers of pools find it; empty: it runs no pools
     data: Path = Path()  # where workers of local pools keep things
-    stopped: Callable[[], bool] = lambda: False  # whether to end although it waits for the store
-    log_level: Level = Level.OFF  # of the events that go to its log
+    stopped: Callable[[], bool] = lambda: False  # whether to stop waiting for the store
+    log_level: Level = Level.OFF  # the lowest level of the events in its log
     sign_in: SignIn = SignIn()
-    plugins: Mapping[str, Sequence[str]] = MappingProxyType({})  # options that they declare
+    plugins: Mapping[str, Sequence[str]] = MappingProxyType({})  # what plug-ins declare
 
 
 class Backend(NamedTuple):

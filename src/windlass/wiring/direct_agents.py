@@ -16,7 +16,7 @@ from windlass.worker.agent.options import WorkerOptions
 
 
 def direct_gateway(engine: Engine, files: Files) -> DirectGateway:
-    """Returns the way to an engine in this process."""
+    """Returns a gateway to an engine in this process."""
     return DirectGateway(
         engine, files, submit=Children(engine).submit, step=AttemptSteps(engine).step
     )
@@ -34,7 +34,7 @@ def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
 def own_agent(
     engine: Engine, files: Files, options: WorkerOptions, python: Executor | None = None
 ) -> Agent:
-    """Returns an agent inside a user's program; its functions import what the program can.
+    """Returns an agent inside a user's program, whose jobs can import what the program can.
 
     `python` runs them, instead of processes of the agent.
     """

@@ -1,4 +1,4 @@
-"""Builds what a server answers with, and its first token."""
+"""Builds the services behind a server's routes, and creates its first token."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ from windlass.wiring.services import make_services
 
 @asynccontextmanager
 async def running_services(options: ServerOptions) -> AsyncIterator[ServerServices]:
-    """Runs an engine with everything that a server's routes call."""
+    """Runs an engine with the services that a server's routes call."""
     clock = RealClock()
     meters = Meters(options.store.partition(":")[0])
     meters.holds.watch(asyncio.get_running_loop())
@@ -100,7 +100,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[ServerServic
 
 
 async def _note_the_last(access: Access, feed: Feed, clock: Clock) -> None:
-    """Notes what happened while the server stopped, as far as the store is there."""
+    """Logs what happened while the server stopped, if the store answers."""
     with suppress(WindlassError):
         await access.note_uses()
     with suppress(WindlassError):
@@ -108,7 +108,7 @@ async def _note_the_last(access: Access, feed: Feed, clock: Clock) -> None:
 
 
 def _start_tracing(engine: Engine, clock: Clock) -> Tracing | None:
-    """Returns what exports spans, if it is wanted; then jobs without a trace get one."""
+    """Returns the exporter of spans, if one is configured; then jobs without a trace get one."""
     tracing = start_tracing("windlass-server")
     if tracing is not None:
         engine.begin_trace = RootSpans(tracing, clock).begin
@@ -128,7 +128,7 @@ def _make_feed(
 def _code_flow(
     callers: SignedCallers, engine: Engine, rate: SignInRate, clock: Clock
 ) -> CodeFlow | None:
-    """Returns the sign-in of browsers, if they know where the server is."""
+    """Returns the sign-in for browsers, if the server knows its own address."""
     oidc = callers.oidc
     if oidc is None or not oidc.public_url:
         return None

@@ -33,7 +33,7 @@ class Opening(NamedTuple):
     blobs: str = ""  # which other processes learn of
     wait_ms: int = 0  # for PostgreSQL to accept connections
     stopped: Callable[[], bool] = lambda: False  # ends the wait
-    restored: bool = False  # it may be a backup in whose place no epoch has begun
+    restored: bool = False  # a restored backup may have no new epoch yet
 
 
 async def open_store(
@@ -116,7 +116,7 @@ async def begin_epoch_of(url: str, config: Config, own_settings: bool) -> Restor
 
 
 async def _accept(store: Store) -> None:
-    """Lets a store count as the one to continue, although it was restored."""
+    """Accepts a restored store as the one to continue."""
     if isinstance(store, SqliteStore):
         store.note_newest()
     elif not isinstance(store, MemoryStore):

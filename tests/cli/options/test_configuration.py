@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from windlass.cli.options.configuration import OPTIONS, load_settings
+from windlass.cli.options.configuration import OPTIONS, load_settings, read_set
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.options import Option
@@ -35,13 +35,13 @@ def in_toml(option: Option, value: object) -> str:
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.shown)
-def test_every_option_is_set_by_flag_variable_and_file(option: Option, tmp_path: Path) -> None:
+def test_every_option_is_set_by_set_variable_and_file(option: Option, tmp_path: Path) -> None:
     value = another(option)
     file = tmp_path / "windlass.toml"
     file.write_text(f"# settings\n{option.shown} = {in_toml(option, value)}\n")
     text = option.show(value)
     for settings, source in (
-        (load_settings({option.shown: text}, {}), option.flag),
+        (load_settings({option.shown: text}, {}), "--set"),
         (load_settings({}, {option.variable: text}), option.variable),
         (load_settings({}, {}, file), f"{file}:2"),
         (load_settings({}, {"WINDLASS_CONFIG": str(file)}), f"{file}:2"),
@@ -60,7 +60,7 @@ def test_nothing_set_is_the_default() -> None:
     assert {setting.source for setting in settings.by_name.values()} == {"default"}
 
 
-def test_a_flag_wins_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
+def test_set_wins_over_a_variable_and_a_variable_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "windlass.toml"
     file.write_text("pool_open = 30\npool_idle = 3\nqueue_limit = 5\n")
     variables = {"WINDLASS_POOL_OPEN": "40", "WINDLASS_POOL_IDLE": "4"}
@@ -136,16 +136,16 @@ def test_what_is_wrong_in_a_file_is_refused_with_its_line(
 @pytest.mark.parametrize(
     ("flags", "variables", "said"),
     [
-        ({"pool_open": "x"}, {}, ("pool_open (--pool-open)", "an integer", "x")),
+        ({"pool_open": "x"}, {}, ("pool_open (--set)", "an integer", "x")),
         ({}, {"WINDLASS_RETRY_JITTER": "2"}, ("retry.jitter (WINDLASS_RETRY_JITTER)", "at most 1")),
         ({}, {"WINDLASS_POOL_OPENN": "2"}, ("unknown variable", "mean WINDLASS_POOL_OPEN?")),
-        ({"queue_retention": "batch"}, {}, ("(--queue-retention)", "NAME=VALUE")),
-        ({"pool_idle": "-1"}, {}, ("pool_idle (--pool-idle)", "at least 0", "-1")),
+        ({"queue_retention": "batch"}, {}, ("(--set)", "NAME=VALUE")),
+        ({"pool_idle": "-1"}, {}, ("pool_idle (--set)", "at least 0", "-1")),
         (
             {"heartbeat_interval": "60s"},
             {},
             ("heartbeat_timeout (default)", "2 × heartbeat_interval (120 s)",
-             "heartbeat_interval is set by --heartbeat-interval", "got 90 s"),
+             "heartbeat_interval is set by --set", "got 90 s"),
         ),
     ],
 )  # fmt: skip
@@ -156,6 +156,31 @@ def test_what_is_wrong_in_a_flag_or_variable_is_refused_by_its_name(
         load_settings(flags, variables)
     for words in said:
         assert words in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("pool_open", "expected --set to be NAME=VALUE, got pool_open"),
+        ("pol_open=3", "--set: unknown option pol_open; did you mean pool_open?"),
+    ],
+)
+def test_set_names_an_option_and_its_value(text: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_set([text])
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.shown)
+def test_a_flag_that_an_option_had_is_refused_with_what_replaces_it(
+    option: Option, tmp_path: Path
+) -> None:
+    done = Program(tmp_path)("config", f"{option.flag}=1")
+    said = (
+        f"windlass: `windlass config` has no option {option.flag}: set {option.shown} in the "
+        f"configuration file (--config), or give --set {option.shown}=VALUE\n"
+    )
+    assert (done.returncode, done.stderr) == (2, said)
 
 
 def test_variables_that_others_set_are_let_be() -> None:
@@ -174,21 +199,20 @@ def test_config_shows_what_is_in_force_and_who_set_it(tmp_path: Path) -> None:
     program = Program(tmp_path)
     file = tmp_path / "windlass.toml"
     file.write_text('job_retention = "10d"\npool_open = 7\n')
-    words = ("config", "--config", str(file), "--queue-retention", "batch=7d",
-             "--queue-retention", "live=1d")  # fmt: skip
+    words = ("config", "--config", str(file), "--set", "queue_retention=batch=7d",
+             "--set", "queue_retention=live=1d")  # fmt: skip
     table = program.text(*words, "--changed", WINDLASS_POOL_OPEN="8").splitlines()
     assert [line.split() for line in table] == [
         ["option", "value", "set", "by"],
         ["job_retention", "10d", f"{file}:1"],
-        ["queue_retention", "batch=7d,live=1d", "--queue-retention"],
+        ["queue_retention", "batch=7d,live=1d", "--set"],
         ["pool_open", "8", "WINDLASS_POOL_OPEN"],
     ]
     shown = {entry["name"]: entry for entry in program.json(*words)}
     assert shown.keys() == OPTIONS.keys()
     assert shown["pool_open"] | {"description": ""} == {
         "name": "pool_open", "value": "7", "default": "25", "source": f"{file}:2",
-        "unit": "connections", "variable": "WINDLASS_POOL_OPEN", "flag": "--pool-open",
-        "description": "",
+        "unit": "connections", "variable": "WINDLASS_POOL_OPEN", "description": "",
     }  # fmt: skip
 
 
@@ -196,10 +220,10 @@ def test_wrong_options_are_refused_before_anything_starts(tmp_path: Path) -> Non
     program = Program(tmp_path / "data")
     place = ("--store", f"sqlite://{tmp_path}/x.db", "--blobs", f"file://{tmp_path}/blobs")
     for words in (("up",), ("server", *place), ("worker", *place)):
-        done = program(*words, "--heartbeat-timeout", "1s")
+        done = program(*words, "--set", "heartbeat_timeout=1s")
         assert done.returncode == 2
-        assert "heartbeat_timeout (--heartbeat-timeout)" in done.stderr
-    beside = program("worker", "--heartbeat-timeout", "1m")
-    assert (beside.returncode, "together with --store" in beside.stderr) == (2, True)
-    assert program("server", *place, "--heartbeat-timeot", "1s").returncode == 2
+        assert "heartbeat_timeout (--set)" in done.stderr
+    beside = program("worker", "--set", "heartbeat_timeout=1m")
+    assert (beside.returncode, "only with --store" in beside.stderr) == (2, True)
+    assert program("server", *place, "--set", "heartbeat_timeot=1s").returncode == 2
     assert list(tmp_path.iterdir()) == []

@@ -68,8 +68,8 @@ def test_arguments_of_a_task_are_not_flags_of_a_command() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--task", "t", "--artifact", "x"), "--artifact to be given with a command"),
-        (("--args", "{}", "--", "true"), "--args to be given with --task"),
+        (("--task", "t", "--artifact", "x"), "--artifact goes with a command after --"),
+        (("--args", "{}", "--", "true"), "--args goes with --task, not with a command"),
         (("--input", "out.txt", "--", "true"), "--input to be a file, FILE:NAME, or an artifact"),
         (("--input", "none:a", "--", "true"), "got none:a; there is no file none here"),
         (("--input", "/", "--", "true"), "got /; / is a directory: pack it into one file"),

@@ -91,8 +91,8 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     program = Program(folder / "data")
     place = ("--store", f"sqlite://{folder}/windlass.db", "--blobs", f"file://{folder}/blobs")
     limits = (
-        "--http-header-timeout", "1500ms", "--http-body-timeout", "1500ms",
-        "--http-connections-per-caller", str(PER_CALLER), "--log-level", "warning",
+        "--set", "http.header_timeout=1500ms", "--set", "http.body_timeout=1500ms",
+        "--set", f"http.connections_per_caller={PER_CALLER}", "--log-level", "warning",
     )  # fmt: skip
     with program.running("server", *place, "--listen", "127.0.0.1:0", *limits) as process:
         assert process.stdout is not None

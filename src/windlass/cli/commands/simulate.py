@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from windlass.cli.options.flags import Json
+from windlass.cli.options.flags import Json, Misused
 from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import say
@@ -60,7 +60,7 @@ def simulate_seeds(
 
 def _seeds(seed: int | None, seeds: int | None) -> range:
     if seed is not None and seeds is not None:
-        raise InvalidInput("--seed", "given without --seeds", "both")
+        raise Misused("--seed and --seeds exclude each other")
     if seed is not None:
         return range(seed, seed + 1)
     if seeds is not None and seeds < 1:

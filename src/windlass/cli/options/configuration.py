@@ -1,15 +1,20 @@
-"""Reads the core options from a file, the environment and flags, and remembers the source of each.
+"""Reads the core options from a file, the environment and `--set`, and remembers each one's source.
 
-A flag overrides a variable, a variable overrides the file, the file overrides the default. An
+`--set` overrides a variable, a variable overrides the file, the file overrides the default. An
 unknown option or an impossible value is an error that names its source, before anything starts.
 """
 
+import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+from cyclopts import Parameter
+
+from windlass.cli.options.flags import Many
 from windlass.domain.access.sign_in import SignIn, read_sign_in
 from windlass.domain.config import Config, assemble, describe_options, validate
 from windlass.domain.values.errors import InvalidInput, UnknownName
@@ -19,6 +24,7 @@ from windlass.domain.values.options import Option, read_entry, read_text, read_t
 OPTIONS: Final = {option.shown: option for option in describe_options()}
 DEFAULT: Final = "default"
 CONFIG_VARIABLE: Final = "WINDLASS_CONFIG"
+SET: Final = "--set"
 
 # Variables with other meanings, which are not misspelt options.
 OTHER_VARIABLES: Final = frozenset({
@@ -35,7 +41,7 @@ _KEY_LINE: Final = re.compile(r"""((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w"'-]+
 
 
 class Setting(NamedTuple):
-    """An option's value and its source: a flag, a variable, FILE:LINE or default."""
+    """An option's value and its source: --set, a variable, FILE:LINE or default."""
 
     option: Option
     value: object
@@ -55,8 +61,55 @@ class Settings(NamedTuple):
         return _assemble(self.by_name)
 
 
+ConfigFile = Annotated[
+    Path | None,
+    Parameter(name="--config", help=f"A TOML file with core options. Default: {CONFIG_VARIABLE}."),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class CoreOptions:
+    """The core options, from a file and one by one.
+
+    Parameters
+    ----------
+    chosen
+        A core option, NAME=VALUE, such as heartbeat_interval=10s; it overrides the file.
+        Repeatable. `windlass config` lists all.
+    """
+
+    config: ConfigFile = None
+    chosen: Annotated[Many, Parameter(name=SET, metavar="NAME=VALUE")] = None
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        """Returns the values given with `--set`; raises `InvalidInput`."""
+        return read_set(self.chosen or ())
+
+    def settings(self) -> Settings:
+        """Returns all core options; raises `InvalidInput`."""
+        return load_settings(self.by_name, os.environ, self.config)
+
+
+NONE_SET: Final = CoreOptions()
+
+
+def read_set(texts: Sequence[str]) -> dict[str, str]:
+    """Returns values by option; those of one table add up."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        name = name.strip()
+        if not separator:
+            raise InvalidInput(SET, "NAME=VALUE", text)
+        option = _known(name, f"{SET}: ")
+        found[name] = f"{found[name]},{value}" if option.is_table and name in found else value
+    return found
+
+
 def load_settings(
-    flags: Mapping[str, str], environment: Mapping[str, str], file: Path | None = None
+    chosen: Mapping[str, str], environment: Mapping[str, str], file: Path | None = None
 ) -> Settings:
     """Returns all options; raises `InvalidInput` for the first invalid one."""
     named = environment.get(CONFIG_VARIABLE)
@@ -67,8 +120,7 @@ def load_settings(
         found, sign_in = _from_file(path, "--config" if file else CONFIG_VARIABLE)
         settings |= found
     settings |= _from_environment(environment)
-    settings |= {name: _from_text(OPTIONS[name], text, OPTIONS[name].flag)
-                 for name, text in flags.items()}  # fmt: skip
+    settings |= {name: _from_text(OPTIONS[name], text, SET) for name, text in chosen.items()}
     _check(settings)
     return Settings(settings, path, sign_in)
 
@@ -133,10 +185,7 @@ def _take_sign_in(path: Path, content: Mapping[str, Any]) -> SignIn:
 
 
 def _from_entry(key: str, value: Any, place: Callable[[str], str]) -> Setting:
-    option = OPTIONS.get(key)
-    if option is None:
-        expected = "one of those that `windlass config` lists"
-        raise UnknownName("option", key, expected, did_you_mean(key, OPTIONS), f"{place(key)}: ")
+    option = _known(key, f"{place(key)}: ")
     if not option.is_table or not isinstance(value, Mapping):
         return Setting(option, read_typed(option, value, _named(key, place(key))), place(key))
     read = {
@@ -144,6 +193,15 @@ def _from_entry(key: str, value: Any, place: Callable[[str], str]) -> Setting:
         for name, one in value.items()
     }
     return Setting(option, read, place(key))
+
+
+def _known(name: str, where: str) -> Option:
+    """Returns an option; raises `UnknownName`."""
+    option = OPTIONS.get(name)
+    if option is None:
+        expected = "one of those that `windlass config` lists"
+        raise UnknownName("option", name, expected, did_you_mean(name, OPTIONS), where)
+    return option
 
 
 def _entries(content: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

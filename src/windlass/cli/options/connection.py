@@ -28,7 +28,7 @@ WaitForServer = Annotated[
     Parameter(
         name="--reconnect",
         metavar="DURATION",
-        help="How long to wait for a server that went away, such as 5m; 0: not at all.",
+        help="How long to wait for a server that is away, such as 5m; 0: not at all.",
     ),
 ]
 RECONNECT: Final = "60s"

@@ -1,8 +1,21 @@
-"""Small option types that most commands use."""
+"""Small option types that most commands use, and the error of options that exclude each other."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from windlass.domain.values.errors import NOT_KNOWN, InvalidInput
+
+
+class Misused(InvalidInput):
+    """A command line whose parts do not fit together; `sentence` says what to do."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__("command line", sentence, NOT_KNOWN)
+
+    @property
+    def message(self) -> str:
+        return self.expected
 
 
 def _at_least_one(_: object, value: int) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, ge
 import msgspec
 from cyclopts import Parameter
 
+from windlass.cli.options.flags import Misused
 from windlass.clock import RealClock
 from windlass.domain.job.forms import JSON, NUMBER, PRIORITY, SWITCH
 from windlass.domain.job.job import OPTIONS, JobOption, JobSpec
@@ -62,9 +63,9 @@ class _JobOptions:
         given = {name: getattr(self, name) for name in FLAGS}
         task = given["task"]
         if task is None and not command:
-            raise InvalidInput("command", "a command after --, or --task with --args", "neither")
+            raise Misused("nothing to run: give a command after --, or --task")
         if task is not None and command:
-            raise InvalidInput("command", "either --task or a command after --", "both")
+            raise Misused("--task and a command after -- exclude each other: give one of them")
         now = RealClock().now_ms()
         fields = {
             name: _read(FLAGS[name], value, now)
@@ -76,7 +77,7 @@ class _JobOptions:
             fields |= {"task": COMMAND_TASK} | _of_command(command, beside, fields)
         elif beside:
             flag = COMMAND_FLAGS[next(iter(beside))].flag
-            raise InvalidInput(flag, "given with a command after -- only", "a --task")
+            raise Misused(f"{flag} goes with a command after --, not with --task")
         made = JobSpec(**fields)
         local = "inputs" in beside and any("file" in one for one in made.args["inputs"])
         return with_files(made) if local else made
@@ -88,7 +89,7 @@ def _of_command(
     """Returns the arguments of a command, and the jobs that its inputs wait for."""
     args: dict[str, Any] = {"argv": list(command)}
     if "args" in fields:
-        raise InvalidInput("--args", "given with --task", "a command after --")
+        raise Misused("--args goes with --task, not with a command")
     if "env" in beside:
         args["env"] = dict(_variable(text) for text in beside["env"])
     if "artifacts" in beside:

@@ -107,8 +107,9 @@ class Offers:
         A cgroup v2 directory for its jobs; auto uses one that was delegated to the worker, off
         uses none.
     isolation
-        How far it keeps jobs apart from itself and from each other: auto, process, user, sandbox
-        or container. Queues and jobs can demand more, never less. Also WINDLASS_ISOLATION.
+        How strictly jobs are separated from the worker and from each other: auto, process, user,
+        sandbox or container. Queues and jobs can demand more, never less. Also
+        WINDLASS_ISOLATION.
     container_engine
         What runs jobs in containers: podman, docker, nerdctl or the path of one of them; auto uses
         the first that works, off none. Also WINDLASS_CONTAINER_ENGINE.
@@ -117,7 +118,7 @@ class Offers:
     share
         A directory that jobs in a sandbox can read, beside those of the system. Repeatable.
     hide
-        A directory that jobs must not read, beside the data directory of a server here. Repeatable.
+        A directory to hide from jobs, beside the data directory of a server here. Repeatable.
         Also WINDLASS_HIDE, with colons between directories.
     namespaces
         The namespaces whose jobs it takes, comma-separated; '*' is all. Default: all, but with

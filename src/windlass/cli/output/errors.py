@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from windlass.cli.output.exit_codes import REFUSED, USAGE, exit_code
 from windlass.cli.output.text import RED, warn
-from windlass.domain.values.errors import Unreachable, WindlassError, causes_of
+from windlass.domain.values.errors import InvalidInput, Unreachable, WindlassError, causes_of
 from windlass.domain.values.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,14 +15,25 @@ if TYPE_CHECKING:
 
 UNAUTHORIZED: Final = 401
 SIGNED: Final = ("the token", "oidc:", "jwt:")  # how refusals of signed tokens begin
+SET: Final = "--set"  # sets any core option
 NUMBERS: Final[dict[type | None, str]] = {int: "a whole number", float: "a number"}
 
 
-def fail(error: WindlassError) -> NoReturn:
-    """Prints an error and exits with its code."""
-    shown = explain_untrusted(error) or explain_unauthorized(error) or error
+def fail(error: WindlassError, words: Collection[str] = ()) -> NoReturn:
+    """Prints an error about a command line of these words, and exits with its code."""
+    shown = explain_untrusted(error) or explain_unauthorized(error) or _as_typed(error, words)
     warn(f"windlass: {shown}", RED)
     raise SystemExit(exit_code(shown))
+
+
+def _as_typed(error: WindlassError, words: Collection[str]) -> WindlassError:
+    """Names a field by the option that set it: --slots, not slots."""
+    if type(error) is not InvalidInput or error.of:
+        return error
+    flag = f"--{error.field.replace('_', '-')}"
+    if flag not in {word.partition("=")[0] for word in words}:
+        return error
+    return InvalidInput(flag, error.expected, error.got, error.hint)
 
 
 def fail_on_file(error: OSError) -> NoReturn:
@@ -39,13 +50,24 @@ def fail_usage(error: "CycloptsError") -> NoReturn:
 
 
 def _usage_message(error: "CycloptsError") -> str:
-    from cyclopts import CoercionError, UnknownOptionError, UnusedCliTokensError
+    from cyclopts import (
+        CoercionError,
+        MissingArgumentError,
+        UnknownOptionError,
+        UnusedCliTokensError,
+    )
 
     if isinstance(error, CoercionError) and error.target_type in NUMBERS and error.token:
         name = error.token.keyword or (error.argument.name if error.argument else "the argument")
         return f"expected {name} to be {NUMBERS[error.target_type]}, got {error.token.value}"
     if isinstance(error, UnknownOptionError):
         return _unknown_option(error)
+    if isinstance(error, MissingArgumentError) and error.argument:
+        given = [token.keyword for token in error.argument.tokens if token.keyword]
+        if error.keyword or given:
+            return f"{error.keyword or given[-1]} needs a value"
+        if not error.unused_tokens:  # One of them may be a misspelt option.
+            return f"{_command_of(error)} needs {error.argument.name}"
     app = error.app
     if not isinstance(error, UnusedCliTokensError) or app is None:
         return str(error).strip()
@@ -59,17 +81,34 @@ def _usage_message(error: "CycloptsError") -> str:
 
 
 def _unknown_option(error: "UnknownOptionError") -> str:
-    """Says which command does not know an option: it may have stood before the command."""
+    """Says which command has no such option; it may have stood before the command."""
     from windlass.cli.before_command import SHARED, TOKEN_FLAGS, TOKEN_HINT
 
     name = error.token.keyword or error.token.value
-    command = f"`{' '.join(('windlass', *(error.command_chain or ())))}`"
+    command = _command_of(error)
     if name in TOKEN_FLAGS:
         return f"{command} has no option {name}: {TOKEN_HINT}"
     if name in SHARED:
         return f"{command} has no option {name}"
     known = [flag for argument in error.argument_collection or () for flag in argument.names]
+    if SET in known and (replacement := _replaced_by(name)):
+        return f"{command} has no option {name}: {replacement}"
     return f"{command} has no option {name}{_suggested(name, known)}"
+
+
+def _command_of(error: "CycloptsError") -> str:
+    return f"`{' '.join(('windlass', *(error.command_chain or ())))}`"
+
+
+def _replaced_by(flag: str) -> str | None:
+    """Says what replaces the flag that a core option had before `--set`."""
+    from windlass.domain.config import describe_options
+
+    for option in describe_options():
+        if option.flag == flag:
+            key = option.shown
+            return f"set {key} in the configuration file (--config), or give {SET} {key}=VALUE"
+    return None
 
 
 def _suggested(name: str, known: Collection[str]) -> str:

@@ -139,7 +139,7 @@ def print_jobs(jobs: Sequence[Job], columns: Sequence[str]) -> None:
 
 
 def table_of(jobs: Sequence[Job], columns: Sequence[str], room: int, layout: Layout) -> "Table":
-    """Returns the table for a view that is drawn again and again."""
+    """Returns the table for a view that is redrawn."""
     return make_table(columns, _rows(jobs, columns), room, layout)
 
 

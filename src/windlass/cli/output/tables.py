@@ -29,7 +29,7 @@ def fit(columns: Sequence[Column], room: int, spare: Sequence[str] = ()) -> dict
     """Returns the widths of the columns to show.
 
     Columns in `spare` are left out, the first one first, if there is no room for them. Then the
-    widest columns are narrowed, and if need be until their values are hard to read.
+    widest columns are narrowed, if necessary until their values are hard to read.
     """
     shown = list(columns)
     for name in spare:

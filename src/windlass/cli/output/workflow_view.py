@@ -71,7 +71,7 @@ def ended_jobs(info: Workflow) -> int:
 
 
 def remark_on(job: Job) -> str | None:
-    """Returns what to tell about a job besides its state."""
+    """Returns a remark on a job, beside its state."""
     if job.superseded_by:
         return f"superseded by {job.superseded_by}"
     if job.state == "blocked" and job.unblock == "manual":

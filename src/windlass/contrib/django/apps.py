@@ -1,4 +1,4 @@
-"""The application `windlass.contrib.django`."""
+"""The Django application `windlass.contrib.django`."""
 
 from django.apps import AppConfig
 

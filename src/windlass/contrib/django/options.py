@@ -1,4 +1,4 @@
-"""What `settings.WINDLASS` may say."""
+"""The settings in `settings.WINDLASS`."""
 
 from typing import Any, Final
 
@@ -11,10 +11,10 @@ NAME: Final = "WINDLASS"
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
-    """`SERVER` and `TOKEN`, else what `windlass.Client()` finds; the `DATABASE` of the queue.
+    """`SERVER` and `TOKEN`, by default those of `windlass.Client()`; the `DATABASE` of the queue.
 
-    A submission to the server may take `TIMEOUT` in all; if no server takes it in that time, it
-    waits in the folder `SPOOL`, if there is one.
+    `TIMEOUT` is the longest time for a submission. If no server accepts it in that time, it waits
+    in the folder `SPOOL`, if that is set.
     """
 
     server: str | None = None
@@ -25,6 +25,6 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="u
 
 
 def read_options() -> Options:
-    """Returns the settings; raises `InvalidInput` for one that there is not."""
+    """Returns the settings; raises `InvalidInput` for an unknown one."""
     given: dict[str, Any] = getattr(settings, NAME, {})
     return convert(given, Options, f"settings.{NAME}")

@@ -82,11 +82,11 @@ class WindlassBackend(BaseTaskBackend):
         self._run = run_task.options(**self.options.get("job", {}))
 
     def validate_task(self, task: Any) -> None:
-        """Refuses what jobs cannot do."""
+        """Refuses tasks that jobs cannot run."""
         super().validate_task(task)
         if task.takes_context:
             raise InvalidTaskError(
-                "Windlass runs no tasks that take a context; see windlass.current()"
+                "Windlass does not run tasks with takes_context; use windlass.current() in the task"
             )
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -97,7 +97,7 @@ class WindlassBackend(BaseTaskBackend):
         return self._result(task, str(made.id), None, list(args), dict(kwargs))
 
     def get_result(self, result_id: str) -> Any:
-        """Returns the task of a job and how far it is; raises if there is no such job."""
+        """Returns the task of a job and its state; raises if there is no such job."""
         try:
             job = get_client().job(int(result_id)).info()
         except (NotFound, ValueError):
@@ -158,7 +158,7 @@ def _errors(job: Job | None) -> list[Any]:
 
 
 def _workers(job: Job | None) -> list[str]:
-    """Returns the names of the workers that tried it, in order."""
+    """Returns the names of the workers that ran it, in order."""
     tried = () if job is None else job.attempts
     return [attempt.worker for attempt in tried if attempt.worker is not None]
 

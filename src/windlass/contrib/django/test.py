@@ -6,7 +6,7 @@ from windlass.testing import WindlassFixture, run_in_test
 
 
 class WindlassTestMixin(unittest.TestCase):
-    """Gives each test `self.windlass`, which the jobs go to that it submits.
+    """Gives each test `self.windlass`, which receives the jobs that it submits.
 
     It is what pytest has as the fixture `windlass`: `self.windlass.jobs()` lists them,
     `self.windlass.drain()` runs them in the test.
@@ -15,6 +15,6 @@ class WindlassTestMixin(unittest.TestCase):
     windlass: WindlassFixture
 
     def setUp(self) -> None:
-        """Begins to catch jobs, before the test does anything."""
+        """Starts catching jobs, before the test does anything."""
         super().setUp()
         self.windlass = self.enterContext(run_in_test())

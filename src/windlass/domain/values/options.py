@@ -49,7 +49,7 @@ class Option(Struct, frozen=True):
 
     @property
     def flag(self) -> str:
-        """Returns its flag on the command line."""
+        """Returns the flag that it once had; now `--set` takes its name."""
         return "--" + self.shown.replace(".", "-").replace("_", "-")
 
     @property

@@ -82,7 +82,7 @@ class SimulatedMachine:
         return FaultyStarter(world, AttemptStarter(context, executors), agent.traits)
 
     def end_incarnation(self) -> None:
-        """Kills everything the incarnation started."""
+        """Kills everything that the incarnation started."""
         self._world.faults["incarnation_ended"] += 1
         self.keeper.kill_all()
         self.keeper = self._start_keeper()
@@ -93,7 +93,7 @@ class SimulatedMachine:
         self._agent.stopped = Stopped(self._agent.newest, tuple(finished))
 
     def _die_soon(self) -> None:
-        """Is called by a job that takes the agent with it."""
+        """Kills the agent soon, on behalf of a job that takes it down."""
         loop = asyncio.get_running_loop()
         loop.call_later(self._world.between(1, 500) / 1000, self._die)
 
@@ -121,7 +121,7 @@ class Agent:
         self._core: AgentCore | None = None
 
     def start(self, takeover: bool = False) -> None:
-        """Starts the agent's process; with `takeover` it kills what the last one left."""
+        """Starts the agent's process; with `takeover` it kills what the previous one left."""
         if self._core is not None:
             return
         if takeover:
@@ -164,7 +164,7 @@ class Agent:
         self._machine.process.resume()
 
     def _exited(self, core: AgentCore) -> None:
-        """Starts it again after it has ended by itself, as a service manager does."""
+        """Restarts the agent after it exited by itself, as a service manager does."""
         if self._core is core:
             self._core = None
             self._machine.keeper.kill_all()
@@ -172,5 +172,5 @@ class Agent:
 
 
 def _remove(path: Path) -> None:
-    """Does nothing: there is no disk."""
+    """Does nothing: the simulation has no disk."""
     del path

@@ -31,7 +31,7 @@ PATIENCE_MS = 6_000
 TRIES = 6
 CONDITIONS = ("success()", "failure()", "always()")
 
-# Answers that tell of a state the request did not expect; no fault of anybody.
+# Refusals because the state has changed meanwhile: not a defect.
 EXPECTED = (Conflict, NotFound)
 
 
@@ -56,7 +56,7 @@ class Client:
         self._numbered = 0
 
     async def run(self, until: float) -> None:
-        """Submits everything, and does this and that with it, until the given time."""
+        """Submits everything and operates on it at random, until the given time."""
         actions: list[Callable[[], Any]] = [
             self._submit_batch, self._submit_workflow, self._submit_keyed, self._add_to_workflow,
             self._cancel, self._cancel, self._retry, self._retry, self._unblock, self._adjust,
@@ -74,13 +74,13 @@ class Client:
             await self._submit_batch()
 
     async def keep_retrying(self, until: float) -> None:
-        """Retries by hand whatever ends badly, soon after it did."""
+        """Retries by hand what ended badly, soon afterwards."""
         while self._world.loop.time() < until:
             await self._retry()
             await self._world.clock.sleep_ms(self._world.between(50, 1_500))
 
     async def ask(self, request: Callable[[Any], Any]) -> Any:
-        """Returns the answer, or the error that came, or None if nobody answered."""
+        """Returns the answer or the error; None if nobody answered."""
         server = self._world.chance.choice(self._servers)
         try:
             return await self._network.ask(self.name, server, request, PATIENCE_MS)
@@ -135,7 +135,7 @@ class Client:
         await self._submit(specs, WorkflowSpec(name=name, fail_fast=fail_fast))
 
     async def _add_to_workflow(self) -> None:
-        """Jobs that depend on ones that exist, some in a workflow that is under way."""
+        """Adds jobs that depend on existing ones, some to a running workflow."""
         if not self.acknowledged:
             return
         chance = self._world.chance
@@ -151,10 +151,10 @@ class Client:
         await self._submit([spec], None)
 
     async def _submit_keyed(self) -> None:
-        """Submits one job with a key until it is acknowledged, and then once more.
+        """Submits one job with a key until it is acknowledged, then once more.
 
-        Half of these have their key for ever. Of the other keys, `verify` checks that one open job
-        has each.
+        Half of these keep their key for ever. For the others, `verify` checks that one open job has
+        the key.
         """
         self._numbered += 1
         lasting = self._world.chance.random() < 0.5
@@ -177,7 +177,7 @@ class Client:
                     return
 
     async def _predecessors(self, job: int) -> list[int]:
-        """Returns the jobs whose place this one took."""
+        """Returns the jobs that this one replaced."""
         rows = {row.facts.id: row.facts for row in await self._jobs()}
         chain: list[int] = []
         while job in rows and (before := rows[JobId(job)].supersedes):
@@ -186,7 +186,7 @@ class Client:
         return chain
 
     async def _jobs(self) -> tuple[JobRecord, ...]:
-        """Returns all jobs, as an onlooker sees them; none while the store is closed."""
+        """Returns all jobs, read beside the servers; none while the store is closed."""
         try:
             return (await self._stores.view.snapshot()).jobs
         except StoreUnavailable:
@@ -231,7 +231,7 @@ class Client:
         return JobSpec(task=chance.choice(TASKS), queue=chance.choice(QUEUES), args=args, **ties)
 
     def _steps(self) -> dict[str, list[str]]:
-        """Returns the steps of some jobs: results that are stored, sleeps and signals."""
+        """Returns steps for some jobs: stored results, sleeps and signals."""
         chance = self._world.chance
         if not self._durable or chance.random() >= self._durable:
             return {}
@@ -243,14 +243,14 @@ class Client:
         return {"steps": [chance.choice(kinds) for _ in range(chance.randint(1, 4))]}
 
     def _condition(self, others: list[str]) -> dict[str, str]:
-        """Returns the condition of some jobs that wait for others."""
+        """Returns a condition for some of the jobs that wait for others."""
         chance = self._world.chance
         if not self._durable or not others or chance.random() >= self._durable:
             return {}
         return {"run_if": chance.choice(CONDITIONS)}
 
     def _in(self, ms: int) -> str:
-        """Returns the time that long from now."""
+        """Returns the time `ms` from now."""
         return format_moment(self._world.clock.now_ms() + ms)
 
     def _place(self, ties: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Simulated functions with durable steps: they store results, sleep and wait for signals.
 
-What servers have acknowledged is noted here and compared with what they say later.
+Notes what servers acknowledged, and compares it with what they say later.
 """
 
 from typing import Any, Final
@@ -16,7 +16,7 @@ SUSPENDED: Final = Result(outcome="suspended")
 
 
 class Memory:
-    """What jobs of one run were told of their steps: the same for ever, in every attempt."""
+    """What the jobs of one run were told about their steps, which must never change."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -33,7 +33,7 @@ class Memory:
             self._world.found("steps", f"step {key} was {first!r} before, and is {value!r}", job)
 
     def hear_signal(self, job: int, key: str, name: str, value: Any) -> None:
-        """Notes which signal ended a wait: one of its name, and none that the job had before."""
+        """Notes which signal ended a wait: one of its name that the job has not had before."""
         if value is None or not str(value).startswith(f"{name} "):
             self._world.found("steps", f"waited for {name}, got {value!r}", job)
         had = [k for (j, k), told in self._told.items() if j == job and told == value and k != key]
@@ -51,7 +51,7 @@ class DurableFunction:
         self._context = context
 
     async def run(self, steps: list[str]) -> Result | None:
-        """Does the steps in order; returns how the attempt ends early, or None."""
+        """Runs the steps in order; returns how the attempt ends early, or None."""
         for number, step in enumerate(steps):
             kind, _, about = step.partition(" ")
             key = f"{number} {kind}"

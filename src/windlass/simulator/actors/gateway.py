@@ -73,7 +73,7 @@ class SimulatedGateway:
 
 
 class NoFiles:
-    """Implements `AttemptGateway` for simulated jobs, which write nothing but their steps."""
+    """Implements `AttemptGateway` for simulated jobs, which write only their steps."""
 
     def __init__(self, gateway: SimulatedGateway) -> None:
         self.step = gateway.step
@@ -86,7 +86,7 @@ class NoFiles:
 
 
 class NoSocket:
-    """Implements `SubmitSocket`: no program asks for jobs."""
+    """Implements `SubmitSocket`: no program submits jobs."""
 
     path = None
 

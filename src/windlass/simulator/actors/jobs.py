@@ -16,7 +16,7 @@ from windlass.worker.core.ports import AttemptEnded, Report, RunningAttempt
 
 TASKS = ("compile", "test")
 BREAKS_AFTER_MS = 100
-FORGOTTEN = 10  # so many times longer runs a job whose worker forgets its timeout
+FORGOTTEN = 10  # how many times longer a job runs whose worker forgets its timeout
 
 
 class Traits(Struct, frozen=True):
@@ -84,7 +84,7 @@ class SimulatedExecutor:
         return Result(outcome="failed", failure=outcome, message=f"simulated: {outcome}")
 
     async def close(self) -> None:
-        """Has nothing to let go of."""
+        """Does nothing: it holds no resources."""
 
 
 class FaultyStarter:
@@ -111,7 +111,7 @@ class FaultyStarter:
 
 
 def draw_outcome(traits: Traits, chance: random.Random) -> str:
-    """Returns how a process ends that nothing disturbs."""
+    """Returns how an undisturbed process ends."""
     if chance.random() < traits.fails:
         return chance.choice(("execution", "network", "resource", "timeout"))
     return "completed"

@@ -30,7 +30,7 @@ class ProcessRegistry:
         self.launched = 0
 
     def begin(self, job: int, who: str, cpus: Sequence[str]) -> None:
-        """Notes that a process for this job exists from now on, and what it holds."""
+        """Notes that a process of this job has started, and what it holds."""
         others = self._live.setdefault(job, [])
         if others:
             at = self._world.clock.now_ms()
@@ -45,7 +45,7 @@ class ProcessRegistry:
                 self._world.found("S13", said, job)
 
     def end(self, job: int, who: str, cpus: Sequence[str]) -> None:
-        """Notes that it exists no more."""
+        """Notes that it has ended."""
         self._live[job].remove(who)
         for cpu in cpus:
             if self._holders.get((who, cpu)) == job:
@@ -75,7 +75,7 @@ class Process:
         self._timer = self._world.after(duration_ms, self._end, EXITED)
 
     def stop(self, grace_ms: float) -> None:
-        """Sends SIGTERM, SIGKILL after the grace; it may use up the grace before it ends."""
+        """Sends SIGTERM, and SIGKILL after the grace period, which the process may use up."""
         if not self.live:
             return
         end_ms = self._world.between(0, round(grace_ms))
@@ -87,7 +87,7 @@ class Process:
             self._timer = self._world.after(end_ms, self._end, TERMINATED)
 
     def kill(self) -> None:
-        """Sends SIGKILL to the whole group and tells nobody."""
+        """Sends SIGKILL to the whole group, and reports nothing."""
         if self.live:
             self.live = False
             if self._timer is not None:
@@ -163,14 +163,14 @@ class SimulatedKeeper:
             process.stop(grace_s * 1000)
 
     def set_deadline(self, soft: float, hard: float) -> None:
-        """Stops all processes at `soft`; the last one is gone at `hard`."""
+        """Stops all processes at `soft`, and kills the rest at `hard`."""
         if self._connected:
             self._soft, self._hard = soft, hard
             if self._timer is None:
                 self._look_later()
 
     def hang(self) -> None:
-        """Misses that the agent is gone: goes on to its deadline, and hears nothing."""
+        """Fails to notice that the agent is gone: runs until its deadline, and hears nothing."""
         self._connected = False
 
     def kill_all(self) -> None:

@@ -21,7 +21,7 @@ from windlass.simulator.world.world import SeededChance, World
 class Server:
     """One engine after another on one store; `engine` is None while it is down.
 
-    `open_store` answers a handle for one engine, which a crash closes unless it survives.
+    `open_store` returns a handle for one engine, which a crash closes unless it survives.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Server:
                 task.cancel()
 
     def restart(self) -> None:
-        """Begins again, if it is down."""
+        """Starts it again if it is down."""
         if self.engine is None and self._store is None:
             self._world.spawn(self.start())
 

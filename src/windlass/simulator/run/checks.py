@@ -1,4 +1,4 @@
-"""What a finished run shows: leftovers against liveness, and the log as one hash."""
+"""Checks a finished run for unfinished and missing jobs, and hashes its log."""
 
 import hashlib
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ CHUNK = 5_000
 
 
 def find_leftovers(snapshot: Snapshot) -> list[Violation]:
-    """L1–L4, L6, L7: once faults stopped, every job and workflow has come to its end."""
+    """L1–L4, L6, L7: once faults have stopped, every job and workflow ends."""
     found: list[Violation] = []
     places = (
         ("L1", "ready", snapshot.ready),

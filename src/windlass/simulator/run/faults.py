@@ -1,4 +1,4 @@
-"""Faults that strike at a moment: crashes, pauses, partitions, outages, drains."""
+"""Faults at planned moments: crashes, pauses, partitions, outages, drains."""
 
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.simulator.actors.agent import Agent
@@ -24,7 +24,7 @@ class Trouble:
         self._operator = operator
 
     def plan(self) -> None:
-        """Puts every fault at a moment of the troubled time."""
+        """Plans every fault at a moment of the troubled phase."""
         troubles = (
             self._crash_agent, self._crash_agent, self._pause_agent, self._pause_agent,
             self._drain_agent, self._stop_agent,

@@ -1,4 +1,4 @@
-"""What one seed draws: the fleet, the work, the faults and how often they strike."""
+"""What one seed draws: the fleet, the work, the faults and their rates."""
 
 import random
 
@@ -18,7 +18,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     workers: tuple[Traits, ...]
     clients: int
     jobs: int
-    retrying: bool  # somebody retries by hand whatever fails
+    retrying: bool  # somebody retries by hand what fails
     trouble_ms: int  # how long faults go on
     weather: Weather
     store_faults: StoreFaults

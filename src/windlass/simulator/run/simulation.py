@@ -1,7 +1,7 @@
-"""One simulated run: trouble, then calm, in which everything must come to its end.
+"""One simulated run: a phase with faults, then a quiet one in which everything must end.
 
-Afterwards the checker proves the safety invariants from the log, and what is left over
-disproves the liveness ones.
+Afterwards the checker verifies the safety invariants from the log; whatever has not ended breaks a
+liveness invariant.
 """
 
 import asyncio
@@ -36,12 +36,12 @@ CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
 HOUR_MS = 3_600_000
 MAX_S = 20_000  # of virtual time; a run that has not ended by then hangs
-# Where a simulated crash costs no real writing, in a folder made by `mkdtemp`.
+# In memory, so that a simulated crash costs no real writes; `mkdtemp` makes the folder.
 MEMORY_DISK = Path("/dev/shm")  # nosec B108
 
 
 class Result(Struct, frozen=True):
-    """What one seed led to; equal seeds have equal hashes of their event logs."""
+    """The result of one seed; equal seeds have equal hashes of their event logs."""
 
     seed: int
     store: str
@@ -55,7 +55,7 @@ class Result(Struct, frozen=True):
 
 
 def simulate(seed: int, jobs: int | None = None) -> Result:
-    """Runs one seed from its beginning to its end."""
+    """Runs one seed to its end."""
     return run_scenario(seed, draw(seed, jobs))
 
 
@@ -78,7 +78,7 @@ def run_scenario(seed: int, scenario: Scenario) -> Result:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the log of the engine: it would carry real times, and nobody reads it."""
+    """Silences the engine's log, which would have real times and no reader."""
     before = structlog.get_config()
     nothing = structlog.make_filtering_bound_logger(logging.CRITICAL)
     structlog.configure(wrapper_class=nothing)
@@ -155,7 +155,7 @@ class _Run:
             agent.start(takeover=True)
 
     async def _settle(self) -> None:
-        """Lets the operator clear what waits for one, until all jobs have ended."""
+        """Lets the operator release what waits for approval, until all jobs have ended."""
         if self._scenario.slow_operator:
             await self._world.clock.sleep_ms(HOUR_MS)
         end = self._world.loop.time() + CALM_LIMIT_MS / 1000
@@ -169,7 +169,7 @@ class _Run:
             await self._world.clock.sleep_ms(LOOK_MS)
 
     async def _operate(self, snapshot: Snapshot) -> None:
-        """Resumes queues, enables workers and accepts what waits for an operator."""
+        """Resumes queues, enables workers and approves what waits for an operator."""
         first = self._agents[0].traits.name
         steps: list[Request] = [
             partial(_resume, queue=row.name)

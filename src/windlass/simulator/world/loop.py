@@ -1,7 +1,7 @@
-"""An event loop whose time is a number: where it would wait, it moves the number on.
+"""An event loop with virtual time: where a real one waits, it advances the time.
 
 It has no selector, no signals and no threads. Callbacks run first in, first out; what
-is planned for one moment runs in an order that depends on nothing but the program. A
+is planned for one moment runs in an order that depends only on the program. A
 simulated process can be stopped: its callbacks wait until it goes on.
 """
 
@@ -20,11 +20,11 @@ MAX_TURNS = 100_000  # of the loop in one moment; more is a livelock
 
 
 class IdleLoopError(Exception):
-    """Everything waits, and nothing is planned that could end it."""
+    """Everything waits, and nothing planned can end that: a deadlock."""
 
 
 class BusyLoopError(Exception):
-    """The program goes on and on without any time passing."""
+    """The program runs without time passing: a livelock."""
 
 
 class SimulatedProcess:
@@ -36,19 +36,19 @@ class SimulatedProcess:
         self._backlog: list[_Step] = []
 
     def resume(self) -> None:
-        """Runs what became due while it was stopped."""
+        """Continues, and runs what became due meanwhile."""
         self.paused = False
         backlog, self._backlog = self._backlog, []
         for step in backlog:
             step.schedule_again()
 
     def hold(self, step: "_Step") -> None:
-        """Keeps a callback until it goes on."""
+        """Keeps a callback until the process continues."""
         self._backlog.append(step)
 
 
 class _Step:
-    """A callback of a process; waits while that is stopped, and a timer dies with it."""
+    """A callback of a process: it waits while the process is stopped, and a timer dies with it."""
 
     __slots__ = ("_args", "_callback", "_context", "_loop", "_owner", "_timer", "handle")
 
@@ -76,14 +76,14 @@ class _Step:
 
 
 class _Timeline:
-    """Takes the place of the selector."""
+    """Replaces the selector."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self._turns = 0  # since time last passed
 
     def select(self, timeout: float | None) -> list[object]:
-        """Lets `timeout` seconds pass at once."""
+        """Advances the time by `timeout` seconds at once."""
         if timeout is None:
             raise IdleLoopError("expected something to be planned, the simulation is stuck")
         if timeout > 0:
@@ -115,7 +115,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Calls it in this moment, or when its process goes on."""
+        """Calls it at this moment, or when its process continues."""
         context = copy_context() if context is None else context
         owner = context.get(OWNER)
         if not isinstance(owner, SimulatedProcess):
@@ -128,7 +128,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[..., object], *args: Any,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:  # fmt: skip
-        """Calls it then, or when its process goes on; never if that was killed."""
+        """Calls it then, or when its process continues; never if the process was killed."""
         context = copy_context() if context is None else context
         owner = context.get(OWNER)
         if not isinstance(owner, SimulatedProcess):
@@ -153,11 +153,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return called
 
     def open_tasks(self) -> list["asyncio.Task[Any]"]:
-        """Tasks that have not ended, oldest first."""
+        """Returns unfinished tasks, oldest first."""
         return list(self._open)
 
     def tasks_of(self, owner: object) -> list["asyncio.Task[Any]"]:
-        """Tasks of one owner that have not ended, oldest first."""
+        """Returns one owner's unfinished tasks, oldest first."""
         return [task for task, whose in self._open.items() if whose is owner]
 
     def _make_task(
@@ -173,7 +173,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._watch(task)
 
     def _do_nothing(self, *_: object) -> None:
-        """Does nothing: there are no outside events, and nobody has to wake the loop."""
+        """Does nothing: no outside event has to wake the loop."""
 
     _process_events = _do_nothing
     _write_to_self = _do_nothing

@@ -1,7 +1,7 @@
 """Calls between simulated agents or clients and servers, over a network that fails.
 
 A request may be late, lost, doubled or overtaken; so may its reply. A partition works in
-one direction. Who hangs up may or may not be noticed at the other end.
+one direction. A hang-up may go unnoticed at the other end.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Answer = Callable[[Any], None]
 
 
 class Weather(Struct, frozen=True):
-    """How often things go wrong, as probabilities, and how long they take."""
+    """How often calls fail, as probabilities, and how long they take."""
 
     lost: float = 0.0
     reply_lost: float = 0.0
@@ -52,7 +52,7 @@ class Call:
 
     @property
     def over(self) -> bool:
-        """Whether nobody waits for the answer any more."""
+        """Whether nobody waits for the answer any longer."""
         return self._answer is None
 
     def serve(self, task: "asyncio.Task[Any]") -> None:
@@ -60,13 +60,13 @@ class Call:
         self._tasks.append(task)
 
     def give(self, answer: Any) -> None:
-        """Hands over the answer."""
+        """Delivers the answer."""
         if self._answer is not None:
             take, self._answer = self._answer, None
             take(answer)
 
     def hang_up(self) -> None:
-        """Waits no longer; the server may notice that, and stop."""
+        """Stops waiting; the server may notice, and stop."""
         if self._answer is None:
             return
         self._answer = None
@@ -84,7 +84,7 @@ class Network:
         self._cut: dict[tuple[str, str], float] = {}  # (from, to) → until when
 
     def cut(self, source: str, target: str, duration_ms: int) -> None:
-        """Loses everything in this one direction for a while."""
+        """Drops everything in this one direction for a while."""
         self._world.faults["partition"] += 1
         self._cut[source, target] = self._world.loop.time() + duration_ms / 1000
 

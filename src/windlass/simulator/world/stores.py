@@ -1,6 +1,6 @@
 """The store of one run: in memory for one or two engines, or a SQLite file for one.
 
-It fails as the scenario says: before a transaction took effect, after it, slowly, or for good.
+It fails as the scenario says: before or after a commit, slowly, or for good.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class StoreFaults(Struct, frozen=True):
-    """How often, as probabilities, and how slow at most."""
+    """How often the store fails, as probabilities, and its longest delay."""
 
     fails_before: float = 0.0
     fails_after: float = 0.0
@@ -30,7 +30,7 @@ class StoreFaults(Struct, frozen=True):
 
 
 class FaultyStore:
-    """`Store` over another one, as one engine sees it."""
+    """A `Store` over another one, as one engine sees it."""
 
     def __init__(
         self, world: World, inner: Store, faults: StoreFaults, kill: Callable[[], None]
@@ -86,7 +86,7 @@ class FaultyStore:
             await self._inner.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        mine = copy_context()  # so that what follows is not done on the speaker's behalf
+        mine = copy_context()  # so that what follows does not run on behalf of the caller
 
         def listen(news: News) -> None:
             if not self._dead:
@@ -111,7 +111,7 @@ StoreKind = Literal["memory", "sqlite"]
 
 
 class Stores:
-    """Hands out a handle to each engine that starts; `view` reads beside them."""
+    """Gives each engine that starts a handle; `view` reads beside them."""
 
     def __init__(self, world: World, kind: StoreKind, engines: int, folder: Path) -> None:
         self._world = world
@@ -129,12 +129,12 @@ class Stores:
                 await self.view.close()
                 self.view = SqliteStore.open(self._path, self._world.clock, server)
                 return self.view
-            # One engine alone has the store for itself, as it would have a file.
+            # One engine alone owns the store, as it would own a file.
             return self._memory if self._engines == 1 else self._memory.attach(server)
 
         return open_store
 
     @property
     def survives_engine(self) -> bool:
-        """Whether the handle is not an engine's own, and stays open when that is killed."""
+        """Whether the handle is shared, and stays open when an engine is killed."""
         return self._kind == "memory" and self._engines == 1

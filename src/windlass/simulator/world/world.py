@@ -1,4 +1,4 @@
-"""What all parts of one simulated run share: virtual time, chance, and what was noticed."""
+"""What all parts of one simulated run share: virtual time, chance and findings."""
 
 import asyncio
 import random
@@ -99,7 +99,7 @@ class World:
     def after(
         self, delay_ms: float, call: Callable[..., None], *args: object
     ) -> asyncio.TimerHandle:
-        """Calls something later, on nobody's behalf: no process that is stopped holds it up."""
+        """Calls something later, for no process: a stopped process does not delay it."""
         return self.loop.call_later(delay_ms / 1000, call, *args, context=self._nobody)
 
     def spawn(self, work: Any) -> "asyncio.Task[Any]":

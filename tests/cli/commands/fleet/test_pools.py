@@ -15,7 +15,7 @@ from windlass.providers.local import workers_below
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
     """`windlass up` without a worker of its own, whose pools are quick."""
     program = Program(tmp_path_factory.mktemp("pools"))
-    words = ("up", "--port", "0", "--workers", "0", "--pools-interval", "300ms")
+    words = ("up", "--port", "0", "--workers", "0", "--set", "pools_interval=300ms")
     with program.running(*words) as process:
         assert process.stdout is not None
         assert "windlass is up at http://127.0.0.1:" in process.stdout.readline()

@@ -10,7 +10,7 @@ import msgspec
 from rich.console import Console
 
 from tests.cli.program import Program
-from windlass.cli.output.live.top_view import Frame, Rates, draw
+from windlass.cli.commands.fleet.top import Frame, Rates, draw
 from windlass.wire.jobs import Job
 from windlass.wire.workers import QueueInfo, WorkerInfo
 

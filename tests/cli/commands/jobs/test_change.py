@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.program import Program
-from windlass.cli.commands.jobs.job_array import array_of
+from windlass.cli.commands.jobs.submit import array_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
 
@@ -41,7 +41,7 @@ def test_jobs_are_canceled_retried_and_prioritized_by_filter(up: Program) -> Non
     chosen = ("--where", "queue=many")
     asked = up("cancel", *chosen)
     assert asked.returncode == 2
-    assert "--yes, to cancel 4 jobs" in asked.stderr
+    assert "give --yes to cancel 4 jobs" in asked.stderr
     assert up.text("prioritize", *chosen, "--adjustment", "7", "-y") == "prioritize: 4 of 4 jobs"
     assert {job["priority"]["effective"] for job in up.json("jobs", "--queue", "many")} == {7}
     assert up.json("cancel", *chosen, "--yes")["applied"] == 4
@@ -70,10 +70,10 @@ def test_a_change_of_many_jobs_that_changes_nothing_fails(up: Program) -> None:
 
 def test_what_is_chosen_must_be_clear(up: Program) -> None:
     for words, said in (
-        (("cancel",), "job ids, or --where"),
-        (("cancel", "1", "--where", "queue=q"), "got both"),
-        (("retry",), "got neither"),
-        (("prioritize", "--adjustment", "1"), "got neither"),
+        (("cancel",), "give job ids, or --where"),
+        (("cancel", "1", "--where", "queue=q"), "exclude each other"),
+        (("retry",), "no jobs are selected"),
+        (("prioritize", "--adjustment", "1"), "no jobs are selected"),
         (("cancel", "--where", "color=red", "--yes"), "one of queue, task"),
         (("cancel", "--where", "workflow=x", "--yes"), "workflow=ID"),
         (("submit", "--count", "0", "--", "true"), "from 1 to"),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import MAX_S, Program
 from tests.support.unprivileged import become_user
-from windlass.cli.options.hidden_folders import (
+from windlass.cli.commands.start.hidden_from_jobs import (
     HIDE_VARIABLE,
     folders_of,
     hidden_folders,

@@ -115,7 +115,7 @@ def test_the_workers_of_a_killed_up_are_adopted_or_replaced_and_end_with_the_nex
 
 def test_a_server_obeys_its_options_and_commands_find_it_until_it_stops(tmp_path: Path) -> None:
     program = Program(tmp_path / "data")
-    options = ("--listen", "127.0.0.1:0", "--payload-limit", "2KiB")
+    options = ("--listen", "127.0.0.1:0", "--set", "payload_limit=2KiB")
     with program.running("server", *_place(tmp_path), *options) as process:
         assert process.stdout is not None
         assert "windlass server at http://127.0.0.1:" in process.stdout.readline()
@@ -248,7 +248,7 @@ def test_a_drain_tells_of_jobs_on_workers_of_pools_too(tmp_path: Path) -> None:
     program = Program(tmp_path)
     started = _fifo(tmp_path / "started")
     (tmp_path / "near.yaml").write_text(POOL)
-    process = program.start("up", "--port", "0", "--workers", "0", "--pools-interval", "100ms")
+    process = program.start("up", "--port", "0", "--workers", "0", "--set", "pools_interval=100ms")
     try:
         _is_up(process)
         program.text("pools", "apply", str(tmp_path / "near.yaml"))

@@ -18,7 +18,7 @@ import windlass
 from tests.cli.program import Program
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.cli.commands.maintenance.certificates import judge_expiry
+from windlass.cli.commands.maintenance.doctor import judge_expiry
 from windlass.domain.values.errors import Unreachable
 
 
@@ -179,10 +179,10 @@ def test_files_that_are_no_certificates_are_refused(secured: Secured, tmp_path: 
     nonsense.write_text("nonsense")
     known = str(secured.authority)
     for words, said in (
-        (("server", *place, "--tls-cert", str(nonsense)), "expected tls_key"),
+        (("server", *place, "--tls-cert", str(nonsense)), "--tls-cert needs --tls-key"),
         (("server", *place, "--tls-cert", str(nonsense), "--tls-key", str(nonsense)), "in PEM"),
         (("server", *place, "--tls-cert", "/nowhere", "--tls-key", known), "a readable file"),
-        (("jobs", "--server", "https://127.0.0.1:9", "--tls-ca", str(nonsense)), "tls_ca"),
+        (("jobs", "--server", "https://127.0.0.1:9", "--tls-ca", str(nonsense)), "--tls-ca"),
         (("jobs", "--server", "https://127.0.0.1:9", "--tls-ca", "/nowhere"), "No such file"),
     ):
         done = program(*words)

@@ -104,7 +104,7 @@ def _speaks(fifo: Path) -> bool:
 def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) -> None:
     started = tmp_path / "started"
     os.mkfifo(started)
-    words = ("--name", "hasty", "--resources", "haste=1", "--drain-limit", "100ms")
+    words = ("--name", "hasty", "--resources", "haste=1", "--set", "drain_limit=100ms")
     with program.running("worker", *words) as process:
         script = f"echo go > {started}; exec sleep 1000"
         job = program.text("submit", "--resources", "haste=1", "--", "sh", "-c", script)
@@ -123,8 +123,8 @@ def test_a_worker_obeys_its_own_drain_limit(program: Program, tmp_path: Path) ->
         (("--import", "no_such_module"), "no_such_module"),
         (("--resources", "cpus"), "name=amount"),
         (("--slots", "0"), "at least 1"),
-        (("--drain-limit", "soon"), "drain_limit"),
-        (("--term-grace", "1s"), "given to the server"),
+        (("--set", "drain_limit=soon"), "drain_limit"),
+        (("--set", "term_grace=1s"), "is for the server"),
         (("--cgroup", "/no/such/folder"), "cgroup"),
     ],
 )

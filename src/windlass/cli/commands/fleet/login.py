@@ -1,4 +1,4 @@
-"""`windlass login`, `logout` and `whoami`: signs in at a server's identity provider."""
+"""`windlass login`, `logout`, `whoami` and `dashboard`: signing in, here and in a browser."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from windlass.client.login.provider import DeviceCode, sign_in
 from windlass.client.login.stored import Login, Logins
 from windlass.client.settings import server_address, trust_for
 from windlass.client.transport import Transport
-from windlass.wire.access import LoginSettings, WhoAmI
+from windlass.wire.access import LinkCreated, LoginSettings, WhoAmI
 
 
 def login(*, at: Connection = HERE) -> None:
@@ -60,3 +60,9 @@ def _show_code(code: DeviceCode) -> None:
 def _described(who: WhoAmI) -> str:
     where = f"namespaces {', '.join(who.namespaces)}" if who.namespaces else "all namespaces"
     return f"{who.name} ({who.role}, {where})"
+
+
+def dashboard(*, at: Connection = HERE) -> None:
+    """Print a link to the server's web page that signs you in, once and within ten minutes."""
+    made = at.call("POST", "/auth/links", LinkCreated)
+    say(server_address(at.server, at.data).rstrip("/") + made.path)

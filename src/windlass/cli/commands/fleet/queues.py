@@ -1,4 +1,4 @@
-"""`windlass queues`: show, pause, resume and limit queues."""
+"""`windlass queues` and `windlass namespaces`: which jobs get room, and how much."""
 
 from typing import Annotated
 
@@ -6,17 +6,25 @@ from cyclopts import App, Parameter
 
 from windlass.cli.commands.suggestions import warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Json
+from windlass.cli.options.flags import Json, Misused
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say
+from windlass.cli.output.text import print_change, print_json, say
 from windlass.domain.matching.isolation import Isolation
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import readable_duration
-from windlass.wire.workers import Changed, QueueInfo, QueueLimitsRequest, QueueList
+from windlass.wire.workers import (
+    Changed,
+    NamespaceWeights,
+    QueueInfo,
+    QueueLimitsRequest,
+    QueueList,
+    WeightRequest,
+)
 
 Queue = Annotated[str, Parameter(help="The queue's name.")]
 
 queues = App(name="queues", help="Show, pause, resume and limit queues.")
+Namespace = Annotated[str, Parameter(help="The namespace's name.")]
+namespaces = App(name="namespaces", help="Show and set the fair shares of namespaces.")
 
 
 @queues.command(name="list")
@@ -84,10 +92,10 @@ def limit(
     preempts
         Its jobs may preempt preemptible jobs in lower queues.
     isolation
-        The weakest isolation in which its jobs may run; process for any.
+        The weakest isolation in which its jobs may run; process: any.
     timeout
-        How long its jobs may run that do not say so themselves, such as 6h; none for any time,
-        default for what the server says. Jobs that are submitted already keep theirs.
+        The timeout of jobs that set none, such as 6h; none: no timeout; default: the server's.
+        Jobs already submitted keep theirs.
     """
     asked = QueueLimitsRequest(
         max_running=max_running,
@@ -98,7 +106,7 @@ def limit(
     )
     if asked == QueueLimitsRequest():
         flags = "--max-running, --max-per-worker, --preempts, --isolation or --timeout"
-        raise InvalidInput("limit", flags, "none of them")
+        raise Misused(f"nothing to limit: give {flags}")
     warn_of_typos(at, queue, None)
     changed = at.call("POST", f"/api/v1/queues/{queue}/limits", Changed, asked)
     _print(changed, json, queue, "limited as asked")
@@ -121,3 +129,30 @@ def _timeout(queue: QueueInfo) -> str | None:
     if not isinstance(queue.timeout, float):
         return queue.timeout
     return readable_duration(round(queue.timeout * 1000))
+
+
+@namespaces.command(name="list")
+@namespaces.default
+def list_namespaces(*, at: Connection = HERE, json: Json = False) -> None:
+    """List namespaces with a weight; all others have weight 1."""
+    found = at.call("GET", "/api/v1/namespaces/weights", NamespaceWeights).namespaces
+    if json:
+        print_json(found)
+        return
+    rows = [(space.name, space.weight) for space in found]
+    print_table(("namespace", "weight"), rows, "no namespace has a weight")
+
+
+@namespaces.command(name="weight")
+def set_weight(
+    namespace: Namespace, weight: int, /, *, at: Connection = HERE, json: Json = False
+) -> None:
+    """Set a namespace's share; it takes effect on servers that have `fair_share = 1`.
+
+    Parameters
+    ----------
+    weight
+        From 1 to 1000. With twice the weight, twice as many jobs of the same priority level run.
+    """
+    asked = WeightRequest(weight=weight)
+    print_change(at.call("POST", f"/api/v1/namespaces/{namespace}/weight", Changed, asked), json)

@@ -51,8 +51,8 @@ def create(
     Parameters
     ----------
     name
-        Its name in lists and in the log. Jobs belong to it; no two living tokens that reach one
-        namespace have one name.
+        Its name in lists and in the log. Its jobs belong to this name, so it must be unique among
+        valid tokens that reach the same namespaces.
     role
         viewer, submitter, operator or admin.
     namespace
@@ -75,7 +75,7 @@ def rotate(
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
-    """Replace a token by a new one and print its secret, which is shown only once.
+    """Replace a token with a new one and print its secret, which is shown only once.
 
     Parameters
     ----------

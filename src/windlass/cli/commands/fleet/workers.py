@@ -6,7 +6,7 @@ import msgspec
 from cyclopts import App, Parameter
 
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag, Json
+from windlass.cli.options.flags import Flag, Json, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput, NotFound
@@ -147,13 +147,13 @@ def set_metadata(
         empty value removes the entry, so that the agent's own applies again.
     """
     if not entries:
-        raise InvalidInput("entries", "KEY=VALUE, at least once", "none")
+        raise Misused("nothing to set: give KEY=VALUE")
     info = _find(worker, at)
     body: dict[str, Any] = {}
     for text in entries:
         key, separator, value = text.partition("=")
         if not separator or not key:
-            raise InvalidInput("entries", "KEY=VALUE", text)
+            raise InvalidInput("an entry", "KEY=VALUE", text)
         body[key] = _metadata_value(key, value) if value else None
     print_change(at.call("PATCH", f"/api/v1/workers/{info.id}/static", Changed, body), json)
 
@@ -176,8 +176,8 @@ def code(
     worker
         The only name under which a worker may enrol with it. Default: any.
     takeover
-        Also end a worker of that name that is still alive. Its process must be dead, or it will
-        be told to stop; what it was running runs again.
+        Take over the name of a worker that still counts as alive. If its process is running, it is
+        told to stop. Its jobs run again.
     """
     asked = CodeRequest(expires=expires, worker=worker, takeover=takeover)
     made = at.call("POST", "/api/v1/codes", CodeCreated, asked)
@@ -191,7 +191,7 @@ def _metadata_value(key: str, text: str) -> Any:
     """Reads numbers as numbers, and architectures and comma-separated values as lists."""
     from windlass.domain.tasks.worker_lists import LISTS
 
-    if key in LISTS:  # Names of digits are names.
+    if key in LISTS:  # A name may consist of digits.
         return [part.strip() for part in text.split(",") if part.strip()]
     if "," in text or key == "system:architectures":
         return [_metadata_value("", part.strip()) for part in text.split(",") if part.strip()]

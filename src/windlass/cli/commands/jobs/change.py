@@ -7,11 +7,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag, JobId, Json
+from windlass.cli.options.flags import Flag, JobId, Json, Misused
 from windlass.cli.options.selection import ANY, Selection
 from windlass.cli.output.exit_codes import FAILED, NOT_FOUND, REFUSED
 from windlass.cli.output.text import DIM, print_change, print_json, say
-from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted
 from windlass.wire.bulk import Action, BulkReply
 from windlass.wire.jobs import PriorityReply, PriorityRequest, UnblockRequest
@@ -133,8 +132,10 @@ def _ids(job: int | None) -> tuple[int, ...]:
 def _by_filter(ids: Sequence[int], chosen: Selection) -> bool:
     """Returns whether a filter selects the jobs; raises unless there are either ids or a filter."""
     if bool(ids) == chosen.is_given:
-        got = "both" if ids else "neither"
-        raise InvalidInput("jobs", "job ids, or --where, --state or --label", got)
+        filters = "--where, --state, --label or --dead"
+        if ids:
+            raise Misused(f"job ids and filters exclude each other: leave out {filters}")
+        raise Misused(f"no jobs are selected: give job ids, or {filters}")
     return chosen.is_given
 
 
@@ -155,7 +156,7 @@ def _change_many(
     else:
         _print_changed(action, done)
     if not done.matched and action == "prioritize":
-        raise SystemExit(NOT_FOUND)  # if there is nothing to cancel or retry, all is as wanted
+        raise SystemExit(NOT_FOUND)  # nothing to cancel or to retry is no error
     if done.refusals:
         raise SystemExit(REFUSED)
 
@@ -173,6 +174,6 @@ def _print_changed(action: Action, done: BulkReply) -> None:
 def _confirm(action: str, count: int) -> None:
     question = f"{action} {count} job{'s' * (count != 1)}?"
     if not sys.stdin.isatty():
-        raise InvalidInput("yes", f"--yes, to {question[:-1]} without asking", "no terminal")
+        raise Misused(f"cannot ask without a terminal: give --yes to {question[:-1]}")
     if input(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
         raise SystemExit(FAILED)

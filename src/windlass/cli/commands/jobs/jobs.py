@@ -7,10 +7,9 @@ from typing import Any, Final
 from cyclopts import App
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection
-from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many
+from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, print_json, say
-from windlass.domain.values.errors import InvalidInput
 from windlass.wire.jobs import DeletedJob, Job, JobList, Reproduction
 
 PAGE: Final = 1_000
@@ -120,7 +119,7 @@ def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Jo
 
 def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:
     from windlass.cli.output.job_table import layout_of, read_columns, table_of
-    from windlass.cli.output.live.refresh import show_live
+    from windlass.cli.output.refresh import show_live
 
     given = {name: value for name, value in filters.items() if value is not None}
     with at.client(RECONNECT) as client:
@@ -144,7 +143,7 @@ def delete_jobs(*ids: int, at: Connection = HERE, json: Json = False) -> None:
     from windlass.cli.output.exit_codes import NOT_FOUND, REFUSED
 
     if not ids:
-        raise InvalidInput("jobs", "the ids of jobs", "none")
+        raise Misused("nothing to delete: give the ids of jobs")
     with at.client() as client:
         reply = client.delete(ids)
     if json:

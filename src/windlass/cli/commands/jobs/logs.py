@@ -1,12 +1,13 @@
-"""`windlass logs`."""
+"""`windlass logs` and `windlass stack`: what a job prints, and where its function is."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
-from windlass.cli.options.flags import Flag, Follow, JobId
-from windlass.cli.output.text import copy_log
+from windlass.cli.options.flags import Flag, Follow, JobId, Json
+from windlass.cli.output.text import BOLD, copy_log, print_json, say
+from windlass.wire.files import Stack
 
 
 def logs(
@@ -29,13 +30,13 @@ def logs(
     follow
         Keep printing until the job ends.
     tail
-        Only the last so many lines, and with --follow those that come after them.
+        Only this many of the last lines; with --follow, new ones too.
     since
-        Only what came since a time, such as 2026-01-02T12:34:56Z, or since so long ago: 10m.
+        Only what came since a time, such as 2026-01-02T12:34:56Z, or in the last 10m.
     attempt
         The log of this attempt. Default: the newest.
     timestamps
-        Print before each line when the server received it. Workers send a line within 0.1 s.
+        Print before each line when the server received it, within 0.1 s of its output.
     raw
         Print the log byte for byte, into a pipe or file.
     """
@@ -43,3 +44,18 @@ def logs(
         handle = client.job(job)
         chunks = handle.logs(follow, attempt=attempt, tail=tail, since=since, timestamps=timestamps)
         copy_log(chunks, raw)
+
+
+def stack(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Show where the Python function of a running job is now; its worker is asked."""
+    found = at.call("GET", f"/api/v1/jobs/{job}/stack", Stack)
+    if json:
+        print_json(found)
+        return
+    say(f"job {found.job}, attempt {found.attempt} on worker {found.worker}", BOLD)
+    for thread in found.threads:
+        say(f"\n{thread.name}:")
+        for frame in thread.frames:
+            say(f"  {frame.file}:{frame.line} in {frame.function}")
+            if frame.code:
+                say(f"    {frame.code}")

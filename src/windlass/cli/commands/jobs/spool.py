@@ -76,7 +76,7 @@ def spool(
 
 
 async def _deliver(spool: Spool, at: Connection, limit: float) -> Delivered:
-    """Waits until nothing waits for the server; raises `Conflict` if that takes too long."""
+    """Waits until everything is delivered; raises `Conflict` if that takes too long."""
     service = Service(at.transport(), options=SubmitOptions(spool=spool))
     mine = [one for one in spool.folder.waiting() if one.server == service.place]
     try:

@@ -1,28 +1,37 @@
-"""`windlass submit` and `windlass run`."""
+"""`windlass submit` and `windlass run`.
 
-from typing import Any
+Inside a job, what they submit joins the job's own workflow.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, Final
 
 import msgspec
 
-from windlass.cli.commands.jobs.inside_job import add_children, agent_of
-from windlass.cli.commands.jobs.job_array import array_of
 from windlass.cli.commands.suggestions import STANDARD_QUEUES, warn_of_typos
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Json, Quiet
 from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_flags
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.job_view import show_timeout
-from windlass.cli.output.live.waiting import follow_saying_why
 from windlass.cli.output.text import DIM, RED, copy_log, print_json, say, warn
+from windlass.cli.output.waiting import follow_saying_why
 from windlass.client.blocking.handles import JobHandle
 from windlass.client.handles import ENDS
+from windlass.client.own_agent import OwnAgent, own_agent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.tasks.local_files import refuse_files
+from windlass.tasks.submitting import about_one
 from windlass.wire.jobs import Job
 
 STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
+MAX_JOBS: Final = 100_000
+INDEX: Final = "{index}"
 
 
 def submit(
@@ -135,3 +144,55 @@ def _exit_code_of(job: Job) -> int:
     if job.failure is not None and job.failure.kind in STOPPED:
         return FAILED  # its process was told to end, whatever code it left
     return job.exit_code if job.state in ENDS and job.exit_code else FAILED
+
+
+def array_of(request: JobSpec, count: int) -> list[JobSpec]:
+    """Returns `count` jobs, each with its number in place of `{index}`."""
+    if not 1 <= count <= MAX_JOBS:
+        raise InvalidInput("--count", f"from 1 to {MAX_JOBS:,}", count)
+    if request.key is not None and INDEX not in request.key:
+        raise InvalidInput("--key", f"different for each job: put {INDEX} in it", request.key)
+    return [_numbered(request, index) for index in range(count)]
+
+
+def _numbered(request: JobSpec, index: int) -> JobSpec:
+    number = str(index)
+    name, key = request.name, request.key
+    if name is not None:
+        name = name.replace(INDEX, number) if INDEX in name else f"{name}[{number}]"
+    return msgspec.structs.replace(
+        request,
+        args=_filled(request.args, number),
+        name=name,
+        key=None if key is None else key.replace(INDEX, number),
+    )
+
+
+def _filled(value: Any, number: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(INDEX, number)
+    if isinstance(value, list):
+        return [_filled(item, number) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled(item, number) for key, item in value.items()}
+    return value
+
+
+def agent_of(at: Connection) -> OwnAgent | None:
+    """Returns the agent of the job that runs this command, unless a server is named."""
+    named = at.server or at.data or os.environ.get("WINDLASS_SERVER")
+    return None if named or os.environ.get("WINDLASS_DATA") else own_agent()
+
+
+def add_children(agent: OwnAgent, jobs: Sequence[JobSpec], key: str | None, json: bool) -> None:
+    """Adds jobs to the workflow of the job that runs this command, and prints their ids."""
+    for job in jobs:
+        if job.workflow is not None:
+            expected = "unset inside a job, which adds to its own workflow (or pass --server)"
+            raise InvalidInput("workflow", expected, job.workflow)
+    with about_one(jobs[0]) if len(jobs) == 1 else nullcontext():
+        reply = asyncio.run(agent.submit(jobs, key))
+    if json:
+        print_json(reply)
+    else:
+        say("\n".join(map(str, reply.ids)))

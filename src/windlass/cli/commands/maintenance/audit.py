@@ -80,7 +80,7 @@ async def _print_all(
 
 
 def _moment(since: str | None) -> str | None:
-    """Returns the time at which so long ago was, which a server would count from each call."""
+    """Returns a duration ago as a time: a server would count it anew from each call."""
     if since is None:
         return None
     try:

@@ -1,7 +1,6 @@
 """`windlass config`: the core options, their values and where each was set."""
 
-from windlass.cli.options.configuration import DEFAULT, Setting
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
+from windlass.cli.options.configuration import DEFAULT, NONE_SET, CoreOptions, Setting
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
@@ -10,8 +9,7 @@ from windlass.cli.output.text import print_json
 def show_config(
     *,
     changed: Flag = False,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
     json: Json = False,
 ) -> None:
     """Show the core options, their values and where each was set.
@@ -21,7 +19,7 @@ def show_config(
     changed
         Only options that differ from their default.
     """
-    settings = settings_of(core, config).by_name.values()
+    settings = core.settings().by_name.values()
     chosen = [s for s in settings if not changed or s.source != DEFAULT]
     if json:
         print_json([_described(setting) for setting in chosen])
@@ -39,6 +37,5 @@ def _described(setting: Setting) -> dict[str, object]:
         "source": setting.source,
         "unit": option.unit,
         "variable": option.variable,
-        "flag": option.flag,
         "description": option.description,
     }

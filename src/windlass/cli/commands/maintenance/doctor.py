@@ -1,31 +1,33 @@
-"""`windlass doctor`: checks this installation."""
+"""`windlass doctor`: checks this installation, and when its certificates expire."""
 
 import asyncio
 import os
 import shutil
+import socket
+import ssl
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
-from windlass.cli.commands.maintenance.certificates import server_expiry
 from windlass.cli.commands.maintenance.plugins import problems_of
-from windlass.cli.options.configuration import load_settings
+from windlass.cli.options.configuration import ConfigFile, load_settings
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.core_flags import ConfigFile
 from windlass.cli.options.flags import Json
 from windlass.cli.output.errors import explain_unauthorized, explain_untrusted
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json
 from windlass.client.settings import data_directory, trust_for
+from windlass.clock import RealClock
 from windlass.domain.access.secrets import EVERYONE
 from windlass.domain.explain.reasons import list_names
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
-from windlass.domain.values.quantities import counted, readable_size
+from windlass.domain.values.quantities import counted, format_moment, readable_size
 from windlass.plugins import installed_plugins, load_part
 from windlass.ports.loop_time import pass_time
 from windlass.wire.overview import LOST_COMMITS, AttentionList
@@ -41,6 +43,11 @@ STORE_PAUSE_S: Final = 1.0
 
 State = Literal["ok", "note", "problem"]
 T = TypeVar("T")
+PATIENCE_SECONDS: Final = 5.0
+DAY_MS: Final = 86_400_000
+SOON_DAYS: Final = 30  # to be renewed
+URGENT_DAYS: Final = 7
+HTTPS_PORT: Final = 443
 
 
 class Finding(NamedTuple):
@@ -245,3 +252,40 @@ def _patiently(ask: Callable[[], T]) -> tuple[WindlassError | None, T]:
             error = unavailable
         asyncio.run(pass_time(STORE_PAUSE_S))
     return error, ask()
+
+
+class Expiry(NamedTuple):
+    """How urgent it is to renew a certificate, and why."""
+
+    state: Literal["ok", "note", "problem"]
+    detail: str
+
+
+def server_expiry(server: str, trust: ssl.SSLContext) -> Expiry | None:
+    """Returns when the certificate at an https address expires; None if nobody tells."""
+    parts = urlsplit(server)
+    if parts.scheme != "https" or parts.hostname is None:
+        return None
+    where = (parts.hostname, parts.port or HTTPS_PORT)
+    try:
+        with (
+            socket.create_connection(where, timeout=PATIENCE_SECONDS) as plain,
+            trust.wrap_socket(plain, server_hostname=parts.hostname) as secured,
+        ):
+            found = secured.getpeercert() or {}
+    except OSError:
+        return None  # asking for something else says why
+    until = found.get("notAfter")
+    return judge_expiry(until, RealClock().now_ms()) if isinstance(until, str) else None
+
+
+def judge_expiry(not_after: str, now_ms: int) -> Expiry:
+    """Returns how urgent it is to renew a certificate that is valid until `not_after`."""
+    until_ms = int(ssl.cert_time_to_seconds(not_after)) * 1000
+    days = (until_ms - now_ms) // DAY_MS
+    detail = f"expires in {counted(days, 'day')}, {format_moment(until_ms)}"
+    if days < 0:
+        return Expiry("problem", f"expired on {format_moment(until_ms)}: renew it")
+    if days < URGENT_DAYS:
+        return Expiry("problem", f"{detail}: renew it")
+    return Expiry("note" if days < SOON_DAYS else "ok", detail)

@@ -46,9 +46,9 @@ def show_events(
     follow
         Keep printing new events.
     last
-        Only the newest so many. Default: 100, without --since and --after.
+        Only this many of the newest. Default: 100, without --since and --after.
     since
-        Only events since a time, such as 2026-01-02T12:34:56Z, or since so long ago, such as 10m.
+        Only events since a time, such as 2026-01-02T12:34:56Z, or in the last 10m.
     after
         Only events with a higher number; --json shows the numbers.
     kind

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from windlass.cli.commands.maintenance.db import check_exists, config_from, embedded_store
+from windlass.cli.options.configuration import ConfigFile
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.core_flags import ConfigFile
 from windlass.cli.options.flags import Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table

@@ -1,4 +1,4 @@
-"""The worker processes of `windlass up`: started, restarted, and taken over from a killed one.
+"""The worker processes of `windlass up`: it starts, restarts, adopts and drains them.
 
 A worker outlives a killed `windlass up`, with its jobs. The next one adopts it if it would start
 the same, and replaces it otherwise.
@@ -10,12 +10,11 @@ import fcntl
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from windlass.cli.commands.start.draining import STOP_MS, ended_before
-from windlass.cli.commands.start.hide_secrets import (
+from windlass.cli.commands.start.hidden_from_jobs import (
     CODE,
     HELD,
     KEEPS_NO_TOKEN,
@@ -26,11 +25,16 @@ from windlass.cli.commands.start.hide_secrets import (
     without_secrets,
 )
 from windlass.cli.commands.start.local_server import Stopping
+from windlass.cli.output.job_table import command_of
 from windlass.cli.output.text import YELLOW, say
 from windlass.clock import RealClock
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import Conflict
 from windlass.engine.access import Access
-from windlass.providers.local import workers_below
+from windlass.providers.local import end_workers, workers_below
+from windlass.server.services import ServerServices
+from windlass.wire.jobs import Job
 
 RESTART_MS = 1_000
 CODE_MS = 600_000  # How long a worker may take to enrol.
@@ -38,6 +42,13 @@ WORKERS = "workers"
 LOCK = "workers.lock"
 LOOK_MS = 250
 ASKED = 40  # times, until a worker that does not stop is killed
+REPORT_MS: Final = 1_000
+STOP_MS: Final = 5_000  # for a worker that was told to stop at once
+FEW: Final = 3
+RUNNING: Final = tuple(
+    state.code for state in (State.RUNNING, State.ASSIGNED, State.CANCELING, State.TIMED_OUT)
+)
+LISTED: Final = 100
 
 
 class Running(Protocol):
@@ -213,3 +224,47 @@ def sole_owner(directory: Path, workers: int) -> Iterator[bool]:
         yield alone
     finally:
         os.close(fd)
+
+
+async def report_draining(services: ServerServices, workers: Callable[[], Collection[str]]) -> None:
+    """Says every second which jobs of these workers have not ended."""
+    clock = RealClock()
+    while True:
+        await clock.sleep_ms(REPORT_MS)
+        found = await services.queries.jobs(JobFilter(states=RUNNING), None, LISTED)
+        names = workers()
+        say(describe([job for job in found.jobs if job.worker in names]))
+        sys.stdout.flush()
+
+
+def describe(jobs: Collection[Job]) -> str:
+    """Returns a line about what has to end before the server may."""
+    if not jobs:
+        return "waiting for workers to stop; Ctrl-C stops at once"
+    shown = [f"{job.id} ({job.name or command_of(job)})" for job in list(jobs)[:FEW]]
+    more = f" and {len(jobs) - FEW} more" if len(jobs) > FEW else ""
+    plural = "s" if len(jobs) > 1 else ""
+    return f"waiting for job{plural} {', '.join(shown)}{more}; Ctrl-C stops at once"
+
+
+async def end_pool_workers(place: Path, limit_ms: int, at_once: asyncio.Event) -> None:
+    """Lets the workers of local pools finish their jobs, or interrupts them when asked to."""
+    clock = RealClock()
+    ending = asyncio.create_task(end_workers(place, clock, limit_ms))
+    if await ended_before(ending, at_once):
+        return
+    for number in (signal.SIGINT, signal.SIGKILL):
+        for pid in workers_below(place):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        done, _ = await asyncio.wait({ending}, timeout=STOP_MS / 1000)
+        if done:
+            return
+
+
+async def ended_before(ending: "asyncio.Task[None]", at_once: asyncio.Event) -> bool:
+    """Waits for one of both, and returns whether the task has ended."""
+    hurry = asyncio.create_task(at_once.wait())
+    await asyncio.wait({ending, hurry}, return_when=asyncio.FIRST_COMPLETED)
+    hurry.cancel()
+    return ending.done()

@@ -15,7 +15,7 @@ from typing import Final
 
 import structlog
 
-from windlass.cli.commands.start.hide_secrets import HELD, PREFIX, RELOADED, hold, hold_text
+from windlass.cli.commands.start.hidden_from_jobs import HELD, PREFIX, RELOADED, hold, hold_text
 from windlass.clock import RealClock
 from windlass.executors.python.code_store import Stamp, stamp_of
 from windlass.worker.agent.agent import Agent

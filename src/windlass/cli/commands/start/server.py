@@ -8,17 +8,16 @@ from pathlib import Path
 
 import uvloop
 
+from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
     obey_signals,
     prepare_data,
 )
-from windlass.cli.commands.start.log import use_log
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
-from windlass.cli.options.flags import Flag, Many
-from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
+from windlass.cli.options.configuration import NONE_SET, CoreOptions
+from windlass.cli.options.flags import Flag, Many, Misused
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import Imports
 from windlass.cli.output.text import BOLD_GREEN, say
@@ -49,8 +48,7 @@ def server(
     no_dashboard: Flag = False,
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     log: LogOptions = DEFAULT_LOG,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
 ) -> None:
     """Start a server; any number of servers may share one PostgreSQL database.
 
@@ -72,9 +70,9 @@ def server(
         The key (PEM) of --tls-cert.
     tls_client_ca
         The authorities (PEM) of workers' certificates. With it, a worker needs a certificate in
-        its own name.
+        its name.
     allowed_host
-        A name under which clients reach the server, like --http-host-names. Repeatable.
+        A name under which clients reach the server, beside http.host_names. Repeatable.
     modules
         A module with tasks whose arguments the server checks on submission. Repeatable.
     no_dashboard
@@ -82,7 +80,7 @@ def server(
     """
     level = use_log(log)
     become_private()
-    settings = settings_of(core, config)
+    settings = core.settings()
     host, port = parse_listen(listen)
     where = Listen(host=host, port=port, tls=_tls_files(tls_cert, tls_key, tls_client_ca))
     raise_file_limit()
@@ -102,12 +100,13 @@ def _tls_files(
     """Returns the files; raises `InvalidInput` unless they are complete and belong together."""
     if certificate is None and key is None:
         if client_ca is not None:
-            raise InvalidInput("tls_client_ca", "given together with --tls-cert", "no certificate")
+            raise Misused("--tls-client-ca needs --tls-cert and --tls-key")
         return None
     if certificate is None or key is None:
-        missing = "tls_cert" if certificate is None else "tls_key"
-        expected = "given too: --tls-cert and --tls-key need each other"
-        raise InvalidInput(missing, expected, "nothing")
+        given, missing = "--tls-cert", "--tls-key"
+        if certificate is None:
+            given, missing = missing, given
+        raise Misused(f"{given} needs {missing}")
     files = TlsFiles(certificate, key, client_ca)
     load_context(files)
     return files

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.cli.commands.start.draining import end_pool_workers, report_draining
+from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
@@ -16,13 +16,15 @@ from windlass.cli.commands.start.local_server import (
     prepare_data,
     sign_in_link,
 )
-from windlass.cli.commands.start.log import use_log
-from windlass.cli.commands.start.own_workers import OwnWorkers, sole_owner
-from windlass.cli.options.configuration import Settings
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, settings_of
-from windlass.cli.options.flags import Flag
-from windlass.cli.options.hidden_folders import folders_of, hide_from_jobs
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
+from windlass.cli.commands.start.own_workers import (
+    OwnWorkers,
+    end_pool_workers,
+    report_draining,
+    sole_owner,
+)
+from windlass.cli.options.configuration import NONE_SET, CoreOptions, Settings
+from windlass.cli.options.flags import Flag, Misused
 from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import (
     APP_VARIABLE,
@@ -42,7 +44,6 @@ from windlass.cli.options.worker import (
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
-from windlass.domain.values.errors import InvalidInput
 from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
@@ -72,8 +73,7 @@ def up(
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     variables: JobVariables = NO_VARIABLES,
     log: LogOptions = DEFAULT_LOG,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
 ) -> None:
     """Start a server, its store and workers on this machine.
 
@@ -99,7 +99,7 @@ def up(
     reload
         Start workers again when the code of their functions changes, for development.
     isolation
-        How far jobs are kept apart: auto, process, user, sandbox or container.
+        How strictly jobs are separated: auto, process, user, sandbox or container.
     namespaces
         The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
         with isolation process only `default`.
@@ -108,7 +108,7 @@ def up(
     """
     level = use_log(log)
     become_private()
-    settings = settings_of(core, config)
+    settings = core.settings()
     directory = data_directory(data)
     prepare_data(directory)
     # What it has imported would stay as it is: then only workers check arguments.
@@ -141,7 +141,7 @@ def _listen(port: int | None, text: str | None) -> Listen:
     if text is None:
         return Listen(port=DEFAULT_PORT if port is None else port)
     if port is not None:
-        raise InvalidInput("port", "part of --listen HOST:PORT, or given without it", port)
+        raise Misused("--port and --listen exclude each other: --listen has a port, HOST:PORT")
     host, number = parse_listen(text)
     return Listen(host=host, port=number)
 

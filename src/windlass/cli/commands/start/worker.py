@@ -8,26 +8,32 @@ from typing import TYPE_CHECKING, Any, Final
 import uvloop
 from msgspec.structs import replace
 
-from windlass.cli.commands.start.hide_secrets import (
+from windlass.cli.commands.start.hidden_from_jobs import (
     CODE,
     KEEPS_NO_TOKEN,
     TOKEN,
+    folders_of,
+    hidden_folders,
     hide_dsn,
     take_secrets,
 )
-from windlass.cli.commands.start.log import use_log
+from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.commands.start.reload import (
     end_to_start_again,
     run_watched,
     start_again,
     wait_for_change,
 )
-from windlass.cli.options.configuration import DEFAULT, OPTIONS, load_settings
+from windlass.cli.options.configuration import (
+    DEFAULT,
+    NONE_SET,
+    OPTIONS,
+    SET,
+    CoreOptions,
+    load_settings,
+)
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.core_flags import NO_FLAGS, ConfigFile, CoreFlags, given, settings_of
-from windlass.cli.options.flags import Flag
-from windlass.cli.options.hidden_folders import folders_of, hidden_folders
-from windlass.cli.options.log import DEFAULT_LOG, LogOptions
+from windlass.cli.options.flags import Flag, Misused
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
 from windlass.cli.output.text import RED, warn
@@ -57,8 +63,7 @@ def worker(
     variables: JobVariables = NO_VARIABLES,
     reload: Flag = False,
     log: LogOptions = DEFAULT_LOG,
-    config: ConfigFile = None,
-    core: CoreFlags = NO_FLAGS,
+    core: CoreOptions = NONE_SET,
 ) -> None:
     """Start a worker that takes jobs from a server, or directly from a store.
 
@@ -66,7 +71,7 @@ def worker(
     ----------
     store
         Connect to this store instead of a server; needs --blobs and takes core options. Without
-        it, --drain-limit is the only one.
+        it, drain_limit is the only one.
     blobs
         Where to keep logs and artifacts with --store.
     name
@@ -90,9 +95,9 @@ def worker(
     check_name("name", named)
     place = state or data_directory(at.data) / "workers" / named
     if store is None:
-        _refuse_core(config, core)
+        _refuse_core(core)
     elif blobs is None:
-        raise InvalidInput("blobs", "given together with --store", "nothing")
+        raise Misused("--store needs --blobs: where to keep logs and artifacts")
     held = take_secrets(code)
     address = None if store is None else hide_dsn(store)
     become_private()
@@ -105,7 +110,7 @@ def worker(
         own = own_certificate(client_cert, client_key)
         work = _work(at, options, held.get(TOKEN), own, reload)
     else:
-        work = _work_beside(address, blobs, options, config, core, reload)
+        work = _work_beside(address, blobs, options, core, reload)
     if _run(work, reload):
         if KEEPS_NO_TOKEN in held:
             end_to_start_again()
@@ -132,21 +137,20 @@ def _run(work: Coroutine[Any, Any, bool], reload: bool) -> bool:
         return True
 
 
-def _refuse_core(config: Path | None, core: CoreFlags) -> None:
+def _refuse_core(core: CoreOptions) -> None:
     """Raises `InvalidInput` for core options without --store: the server has them."""
-    flags = [OPTIONS[name].flag for name in given(core) if name != DRAIN_LIMIT]
-    flags = flags or (["--config"] if config else [])
-    if flags:
-        expected = "given to the server, or here together with --store"
-        raise InvalidInput(flags[0], expected, "no --store")
+    given = [f"{SET} {name}" for name in core.by_name if name != DRAIN_LIMIT]
+    given += ["--config"] if core.config else []
+    if given:
+        raise Misused(f"{given[0]} is for the server: a worker takes it only with --store")
 
 
-def _own_drain_limit(core: CoreFlags) -> int | None:
+def _own_drain_limit(core: CoreOptions) -> int | None:
     """Returns the limit that this worker was started with; None: the server's counts."""
     variable = OPTIONS[DRAIN_LIMIT].variable
-    flags = {name: text for name, text in given(core).items() if name == DRAIN_LIMIT}
+    chosen = {name: text for name, text in core.by_name.items() if name == DRAIN_LIMIT}
     environ = {name: text for name, text in os.environ.items() if name == variable}
-    found = load_settings(flags, environ)
+    found = load_settings(chosen, environ)
     is_given = found.by_name[DRAIN_LIMIT].source != DEFAULT
     return found.config.drain_limit_ms if is_given else None
 
@@ -187,14 +191,13 @@ async def _work_beside(
     store: str,
     blobs: str,
     options: WorkerOptions,
-    config: Path | None,
-    core: CoreFlags,
+    core: CoreOptions,
     reload: bool,
 ) -> bool:
     from windlass.wiring.backend import ServerOptions, running_without_server
     from windlass.wiring.direct_agents import direct_agent
 
-    settings = settings_of(core, config)
+    settings = core.settings()
     place = ServerOptions(store, blobs, settings.config, options.imports)
     patient = replace(options, drain_limit_ms=settings.config.drain_limit_ms)
     async with running_without_server(place) as backend:

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.commands.jobs.inside_job import add_children, agent_of
+from windlass.cli.commands.jobs.submit import add_children, agent_of
 from windlass.cli.options.connection import HERE, Connection
-from windlass.cli.options.flags import Flag, Json, Priority
+from windlass.cli.options.flags import Flag, Json, Misused, Priority
 from windlass.cli.options.workflow_file import File, Params, locate_error, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
@@ -171,7 +171,7 @@ def _add_from_outside(
     jobs: list[JobSpec], to: int | None, key: str | None, reopen: bool, at: Connection
 ) -> SubmitReply:
     if to is None:
-        raise InvalidInput("--to", "the id of a workflow, outside a job", "nothing")
+        raise Misused("no job runs this command: give the workflow's id with --to")
     with at.client() as client:
         return client.workflow(to).add_with_reply(jobs, key=key, reopen=reopen)
 

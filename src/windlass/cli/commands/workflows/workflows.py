@@ -166,7 +166,7 @@ def watch(
     Shows a live tree on a terminal, otherwise one line per change; with --json one object per
     line.
     """
-    from windlass.cli.output.live.workflow_watch import follow
+    from windlass.cli.output.workflow_watch import follow
 
     with at.client(reconnect) as client:
         code = follow(client, workflow, json)

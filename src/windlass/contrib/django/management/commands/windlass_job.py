@@ -9,9 +9,9 @@ from windlass.domain.values.errors import WindlassError
 
 
 class Command(BaseCommand):
-    """Prints the state of a job, and its result or the reason why it has none."""
+    """Prints the state of a job, and its result or why it has none."""
 
-    help = "Shows the state of a job, and its result or the reason why it has none."
+    help = "Shows the state of a job, and its result or why it has none."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("job", type=int)

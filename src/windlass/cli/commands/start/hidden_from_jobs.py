@@ -1,15 +1,20 @@
-"""Hides a worker's secrets, such as the store's password and its token, from its jobs.
+"""Hides from jobs what is not theirs: secrets, such as the worker's token, and folders.
 
 Every process on the machine can read a command line, and every process of the same user can read
 the environment that a process was started with; a worker's jobs can do both. So a worker that was
 given secrets there restarts itself without them and reads them from an in-memory file instead.
+
+A worker that a server here starts cannot know where the server keeps its token, its store and its
+blobs, so the server names these folders in the environment.
 """
 
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
+from urllib.parse import urlsplit
 
 from windlass.worker.attempt.secrets import VARIABLE_START
 
@@ -20,6 +25,7 @@ CODE: Final = "WINDLASS_CODE"
 CODE_FLAG: Final = "--code"
 KEEPS_NO_TOKEN: Final = "WINDLASS_KEEPS_NO_TOKEN"
 RELOADED: Final = 75  # how a worker ends that is to be started again with a new code
+HIDE_VARIABLE: Final = "WINDLASS_HIDE"  # folders with colons between them
 
 
 def hold(secrets: Mapping[str, str]) -> int:
@@ -117,3 +123,34 @@ def _read(held: int) -> str:
     os.lseek(held, 0, os.SEEK_SET)
     with open(held, encoding="utf-8") as file:
         return file.read()
+
+
+def folders_of(data: Path, store: str, blobs: str) -> list[Path]:
+    """Returns the folders of a server: its data directory, and those of its store and blobs.
+
+    A store's folder that also holds the working directory or a home is left out, because jobs
+    need it.
+    """
+    found = [data]
+    file, folder = urlsplit(store), urlsplit(blobs)
+    if file.scheme == "sqlite" and not _is_needed(Path(file.path).parent):
+        found.append(Path(file.path).parent)
+    if folder.scheme == "file" and not _is_needed(Path(folder.path)):
+        found.append(Path(folder.path))
+    return [path.absolute() for path in found]
+
+
+def hide_from_jobs(folders: Iterable[Path], environ: MutableMapping[str, str]) -> None:
+    """Tells workers that inherit this environment to hide folders."""
+    known = hidden_folders(environ)
+    environ[HIDE_VARIABLE] = os.pathsep.join(map(str, dict.fromkeys((*known, *folders))))
+
+
+def hidden_folders(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """Returns the folders that a worker was told to hide."""
+    return tuple(Path(path) for path in environ.get(HIDE_VARIABLE, "").split(os.pathsep) if path)
+
+
+def _is_needed(folder: Path) -> bool:
+    home = Path(os.environ.get("HOME", "/")).absolute()
+    return any(path.is_relative_to(folder.absolute()) for path in (Path.cwd(), home))

@@ -1,4 +1,4 @@
-"""Says on standard error what a job waits for, while its log is followed."""
+"""Prints to standard error what a job waits for, while following its log."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ async def _with_reasons(job: AsyncJob[Any]) -> AsyncIterator[bytes]:
 
 
 async def _close(stream: AsyncIterator[bytes]) -> None:
-    with suppress(RuntimeError):  # It was interrupted while it ran, and ends by itself.
+    with suppress(RuntimeError):  # It was interrupted while running, and ends by itself.
         await stream.aclose()  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""Views that are drawn again and again on a terminal, until they are interrupted."""
+"""Views that a terminal redraws every second, until Ctrl-C."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ REFRESH_MS: Final = 1_000
 
 
 def can_redraw() -> bool:
-    """Returns whether what was drawn can be drawn over: not in a pipe, nor with TERM=dumb."""
+    """Returns whether the output can be redrawn: not in a pipe, nor with TERM=dumb."""
     return sys.stdout.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
