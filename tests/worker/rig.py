@@ -33,7 +33,7 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.executors import load_executors
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
