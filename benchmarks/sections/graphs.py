@@ -15,11 +15,11 @@ from benchmarks.options import Options
 from benchmarks.report import Row
 from benchmarks.sections.workflows import layers, specs_of
 from benchmarks.stores import open_sqlite
-from windlass.operations.graphs import WorkflowGraphs
 from windlass.clock import RealClock
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.graphs.timeline import Window
 from windlass.engine.submit.submission import WorkflowSpec
+from windlass.operations.graphs import WorkflowGraphs
 
 NAME: Final = "graphs"
 MAX_SECONDS: Final = 2.0

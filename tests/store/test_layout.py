@@ -1,4 +1,4 @@
-"""Each role of the port has a module in the memory store and one for both databases."""
+"""Each role of the port has one module for both databases."""
 
 import re
 
@@ -18,10 +18,6 @@ def roles() -> set[str]:
     found = {path.stem for folder in FOLDERS for path in (PORT / folder).glob("*.py")}
     assert len(found) > 15
     return found - {"__init__"}
-
-
-def test_the_memory_store_has_a_module_for_each_role_of_the_port() -> None:
-    assert set.union(*(modules(f"memory/{folder}") for folder in FOLDERS)) == roles()
 
 
 def test_both_databases_share_a_module_for_each_role_of_the_port() -> None:

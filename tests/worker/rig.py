@@ -33,7 +33,7 @@ from windlass.executors import load_executors
 from windlass.operations.attempts import AttemptSteps
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions

@@ -18,7 +18,7 @@ from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
 from windlass.ports.store import Store
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.opening import open_held
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wire.system import Verified

@@ -14,7 +14,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.verify.check import verify
 from windlass.ports.store.records.snapshot import Snapshot
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 
 START_MS = 1_700_000_000_000
 

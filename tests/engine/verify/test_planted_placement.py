@@ -17,7 +17,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.verify.check import judge, verify
 from windlass.ports.store.records.snapshot import Snapshot
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 
 ASSIGNED = State.ASSIGNED.code
 

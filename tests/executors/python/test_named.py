@@ -16,7 +16,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
 from windlass.executors import load_executors, load_kinds
 from windlass.plugins import Named
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 from windlass.tasks.task import task
 
 MODULE = "tests.executors.named_functions"

@@ -15,7 +15,7 @@ import pytest
 import uvloop
 
 from windlass.ports.store import ReadTx, Snapshot, Store, WriteTx
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
-"""The suite itself: every method of the port is called on every store and compared.
+"""The suite itself: every method of every role is called on both databases and compared.
 
-The methods are recorded while the random moves and the fixed steps run on the memory store; the
+The methods are recorded while the random moves and the fixed steps run on SQLite in memory; the
 same moves and steps run on the other stores in `test_differential_rows.py` and
 `test_transactions.py`, and below.
 """
@@ -8,6 +8,7 @@ same moves and steps run on the other stores in `test_differential_rows.py` and
 import typing
 from functools import partial
 
+import apsw
 import pytest
 
 from tests.store.conformance.conftest import Stores
@@ -16,7 +17,6 @@ from tests.store.conformance.everything import ASK, CHANGE, FILL, Step
 from tests.store.conformance.moves import Dice
 from tests.store.conformance.test_differential_rows import draws, perform
 from windlass.ports.store import WriteTx
-from windlass.store.memory.table import DuplicateRowError
 
 SEEDS = range(12)
 
@@ -63,7 +63,7 @@ def test_every_method_of_every_role_is_called_and_compared(stores: Stores) -> No
             for draw in draws(dice):
                 moves = draw(dice, store.snapshot())
                 called |= {(move.role, move.method) for move in moves}
-                perform(store, moves, DuplicateRowError)
+                perform(store, moves, apsw.ConstraintError)
     offered = {
         (role, name)
         for role, protocol in roles().items()

@@ -1,5 +1,6 @@
-"""What only the memory store has: several engines' handles on one set of dictionaries."""
+"""What only the memory store has: several engines' handles on one database without a file."""
 
+import apsw
 import pytest
 
 from tests.store.conformance.driver import SettableClock
@@ -7,7 +8,7 @@ from tests.store.conformance.rows import ticket
 from tests.support.running import run
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, WriteTx
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 
 
 def test_a_store_is_shared_while_several_engines_are_attached() -> None:
@@ -60,6 +61,6 @@ def test_nothing_is_written_outside_a_transaction() -> None:
         kept.append(tx)
 
     run(store.transact(keep))
-    with pytest.raises(RuntimeError, match="outside a transaction"):
+    with pytest.raises(apsw.ConstraintError):
         run(kept[0].places.add_ready([ticket(1)]))
     assert run(store.snapshot()).ready == ()

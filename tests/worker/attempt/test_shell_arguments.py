@@ -14,7 +14,7 @@ from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.tasks.shell import ShellArgs, ShellTask, cpu_seconds, memory_bytes
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 
 
 def check(args: object) -> ShellArgs:

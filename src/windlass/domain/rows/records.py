@@ -460,14 +460,6 @@ class Freed(NamedTuple):
     others: list[Wait]
 
 
-class Dependents(NamedTuple):
-    """One chunk of the jobs that wait for `job`; an edge is dependent × 2 + any."""
-
-    job: JobId
-    chunk: int
-    edges: tuple[int, ...]
-
-
 # The fields of `NewJob` as a plain tuple. A record costs three times as much, which matters for
 # hundreds of jobs at once.
 JobColumns: TypeAlias = tuple[

@@ -1,4 +1,4 @@
-"""The store of one run: in memory for one or two engines, or a SQLite file for one.
+"""The store of one run: SQLite, in memory for one or two engines, or in a file for one.
 
 It fails as the scenario says: before or after a commit, slowly, or for good.
 """
@@ -13,7 +13,7 @@ from msgspec import Struct
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.store import News, ReadTx, Snapshot, Store, WriteTx
 from windlass.simulator.world.world import World
-from windlass.store.memory.store import MemoryStore
+from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")

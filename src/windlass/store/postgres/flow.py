@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
-from windlass.store.free_jobs import free
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
@@ -36,7 +35,16 @@ class PostgresFlow:
             await self._session.execute("add_waits", integers(ids), *args)
 
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        return await free(PostgresPlaces(self._session), met, now, young_from)
+        places, freed = PostgresPlaces(self._session), Freed([], [])
+        for wait in await places.meet(met):
+            young = wait.age_from >= young_from
+            due = wait.not_before is None or wait.not_before <= now
+            if young and due and not wait.manual and wait.ticket.limit is None:
+                freed.ready.append(wait.ticket)
+            else:
+                freed.others.append(wait)
+        await places.add_ready(freed.ready)
+        return freed
 
     async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
         """Runs two statements: the second sees what the first had to wait for."""

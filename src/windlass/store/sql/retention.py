@@ -1,11 +1,11 @@
 """Removal of old jobs, and of events behind a baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.ports.store.records.retention import Ended
-from windlass.store.ended_jobs import judge_rows
 from windlass.store.sql.jobs import records_of
 from windlass.store.sql.session import Role
 
@@ -17,7 +17,7 @@ class Retention(Role):
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
         rows = await self._session.fetch("jobs_behind", after, count)
-        return judge_rows([tuple(row) for row in rows], created_before, count)
+        return _judge(rows, created_before, count)
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:
         if not ids:
@@ -39,3 +39,29 @@ class Retention(Role):
 
     async def trim_events(self, up_to: int) -> int:
         return await self._session.execute("trim_events", up_to)
+
+
+class _Passed(NamedTuple):
+    """A job that the walk came by."""
+
+    job: int
+    shape: int
+    workflow: int | None
+    created_at: int
+    state: int | None
+    finished_at: int | None
+
+
+def _judge(
+    rows: Sequence[Iterable[Any]], created_before: int, count: int
+) -> tuple[list[Ended], int]:
+    """Returns the ended ones up to the first that is too young, and where to go on (0: nowhere)."""
+    ended: list[Ended] = []
+    last = 0
+    for row in map(_Passed._make, rows):
+        if row.created_at >= created_before:
+            return ended, 0
+        if row.finished_at is not None:
+            ended.append(Ended(row.job, row.shape, row.workflow, row.finished_at))
+        last = row.job
+    return ended, last if len(rows) == count else 0

@@ -1,11 +1,13 @@
 """Open connections to a database file, with the settings each role needs."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import apsw
 
 from windlass.store.sqlite.faults import damaged, raise_as_unavailable
+from windlass.store.sqlite.migrate import create
 from windlass.store.sqlite.statements import QUERIES
 
 # apsw's statement cache is a ring, and every row of an `executemany` moves it on by one:
@@ -64,7 +66,27 @@ def open_checkpointer(path: Path) -> apsw.Connection:
     return connection
 
 
-def _connect(path: Path, flags: int) -> apsw.Connection:
+def open_memory() -> apsw.Connection:
+    """Returns the only connection to a new, empty database in memory.
+
+    The schema is copied page by page, in a tenth of the time that its statements take.
+    """
+    connection = _connect(":memory:", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+    connection.pragma("foreign_keys", False)
+    connection.pragma("temp_store", "memory")
+    with connection.backup("main", _template(), "main") as copy:
+        copy.step()
+    return connection
+
+
+@cache
+def _template() -> apsw.Connection:
+    template = apsw.Connection(":memory:")
+    create(template)
+    return template
+
+
+def _connect(path: Path | str, flags: int) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
     # Plans must not depend on bound values: statements would be compiled anew for each.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

@@ -1,4 +1,0 @@
-"""Roles that know who runs jobs: workers, queues, placement, pools and access.
-
-Only this store imports them; a role reads and writes, and decides nothing.
-"""

@@ -1,0 +1,146 @@
+"""The store in memory: a SQLite database without a file, which ends with its process.
+
+Tests, simulations and embedded clients with ":memory:" stand on it. Several engines may work on
+the same data, through a handle each.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from windlass.domain.values.errors import StoreUnavailable
+from windlass.ports.clock import Clock
+from windlass.ports.loop_time import give_way_if_long
+from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
+from windlass.store.inline import drive
+from windlass.store.sql.snapshot import take_snapshot
+from windlass.store.sqlite.connection import open_memory
+from windlass.store.sqlite.sequences import Sequences
+from windlass.store.sqlite.session import SqliteSession
+from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.transaction import roles_over
+
+T = TypeVar("T")
+
+_BEGIN = QUERIES["begin"]
+_COMMIT = QUERIES["commit"]
+_ROLL_BACK = QUERIES["roll_back"]
+
+
+class Shared:
+    """What all handles on one memory store have in common."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.connection = open_memory()
+        self.sequences = Sequences()
+        self.session = SqliteSession(self.connection, self.sequences)
+        self.handles: list[MemoryStore] = []
+        self.subscribers: dict[object, tuple[MemoryStore, Callable[[News], None]]] = {}
+        self._clock = clock
+        self._now = 0
+        self.committing = False
+        # What is written outside a transaction would commit by itself: it is refused.
+        self.connection.set_commit_hook(lambda: not self.committing)
+
+    def tell_time(self) -> int:
+        """Returns the clock's time, but never earlier than it was told before."""
+        self._now = max(self._now, self._clock.now_ms())
+        return self._now
+
+
+class MemoryStore:
+    """One engine's handle on data in memory; `attach` makes one for another engine."""
+
+    def __init__(
+        self, clock: Clock, server: str = "s1", shared: bool = False, data: Shared | None = None
+    ) -> None:
+        self._clock = clock
+        self._shared = shared
+        self._is_open = True
+        self._data = data or Shared(clock)
+        self._data.handles.append(self)
+        self._tx = roles_over(self._data.session, server)
+
+    def attach(self, server: str) -> "MemoryStore":
+        """Returns a handle on the same data with counters, subscribers and an end of its own."""
+        return MemoryStore(self._clock, server, shared=True, data=self._data)
+
+    @property
+    def shared(self) -> bool:
+        return self._shared or len(self._data.handles) > 1
+
+    @property
+    def inline(self) -> bool:
+        return True
+
+    async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
+        del rows  # never in a thread: the data of this store are few
+        self._tx.places.begin()
+        return self._run(work, keep=True)
+
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+        await give_way_if_long()
+        return self._run(work, keep=False)
+
+    async def snapshot(self) -> Snapshot:
+        return await self.read_beside(_snapshot)
+
+    async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
+        session = self._data.session
+
+        async def beside(tx: ReadTx) -> T:
+            return await work(tx, await take_snapshot(session))
+
+        return self._run(beside, keep=False)
+
+    async def announce(self, news: News) -> None:
+        for owner, hear in list(self._data.subscribers.values()):
+            if owner is not self:
+                hear(news)
+
+    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        subscription = object()
+        self._data.subscribers[subscription] = (self, hear)
+
+        def stop() -> None:
+            self._data.subscribers.pop(subscription, None)
+
+        return stop
+
+    async def close(self) -> None:
+        """Ends this handle; the data stays for the others, and for those that attach later."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._data.handles.remove(self)
+        for subscription, (owner, _) in list(self._data.subscribers.items()):
+            if owner is self:
+                del self._data.subscribers[subscription]
+
+    def _run(self, work: Callable[[WriteTx], Awaitable[T]], keep: bool) -> T:
+        self._check_open()
+        data = self._data
+        connection = data.connection
+        if connection.in_transaction:
+            raise RuntimeError("a store transaction began inside another one")
+        connection.execute(_BEGIN)
+        try:
+            result = drive(work(self._tx._replace(now=data.tell_time())))
+            if keep:
+                data.committing = True
+                connection.execute(_COMMIT)
+                data.sequences.committed()
+            return result
+        finally:
+            # After a commit there is nothing left to take back.
+            data.committing = False
+            data.sequences.rolled_back()
+            if connection.in_transaction:
+                connection.execute(_ROLL_BACK)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise StoreUnavailable("this handle on the memory store was closed", False)
+
+
+async def _snapshot(_: ReadTx, snapshot: Snapshot) -> Snapshot:
+    return snapshot
