@@ -1,4 +1,4 @@
-"""Workers and what a job asks of them, as a table: each cell met or not, with what they have."""
+"""Workers against a job's requirements, as a table of what is met and what they have."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,15 +14,15 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import WorkerStatus
 
 MAX_ROWS: Final = 50
-SAMPLED: Final = 20  # workers of a row whose values are looked at
-NAMED: Final = 3  # different values of a row that are shown
+SAMPLED: Final = 20  # workers of a row whose values are compared
+NAMED: Final = 3  # different values shown per row
 
 STATUS: Final = "status"
 Describe = Callable[[Sequence[int]], Sequence[Mapping[str, Any]]]
 
 
 class _Asked(NamedTuple):
-    """A column, and the metadata key that it is about, if any."""
+    """A column, and its metadata key, if any."""
 
     column: Column
     key: str = ""
@@ -30,7 +30,7 @@ class _Asked(NamedTuple):
 
 
 def matrix_of(job: int, shape: Shape, groups: Sequence[Group], describe: Describe) -> Matrix:
-    """Returns the table of a job; `describe` says what some workers are like."""
+    """Returns the table of a job; `describe` fetches the details of some workers."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
     shown, rest = ordered[:MAX_ROWS], ordered[MAX_ROWS:]
     asked = _columns(shape, shown)
@@ -78,13 +78,15 @@ def _cell(group: Group, asked: _Asked, known: Sequence[Mapping[str, Any]]) -> Ce
         return Cell(met=True, has=WorkerStatus(group.status).name.lower())
     if asked.is_clause:
         return Cell(met=True, has=_values(asked.key, known))
-    # What a worker holds now is not looked at where it could not run the job anyway.
+    # What a worker holds matters only if it could run the job at all.
     is_open = group.capable and not group.away
     return Cell(met=True if is_open else None)
 
 
 def _values(key: str, known: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the different values that some workers have; nothing that namespaces keep secret."""
+    """Returns the distinct values of some workers, without those that are secret between
+    namespaces.
+    """
     if not key or key == MISSING or key.startswith(KEY_START):
         return None
     values = list(dict.fromkeys(shown_value(key, one.get(key)) for one in known))

@@ -1,7 +1,7 @@
-"""What names look like, which known name a misspelt one is close to, and patterns of callers.
+"""Valid names, suggestions for misspelt names, and patterns given by callers.
 
-Regular expressions of callers are those of RE2, which takes time in proportion to the text whatever
-the pattern: a hostile one cannot keep a server busy, as it can with the module `re`.
+Callers' regular expressions use RE2, whose time grows linearly with the text, whatever the pattern:
+a hostile one cannot keep a server busy, as it could with the module `re`.
 """
 
 from collections.abc import Callable, Iterable
@@ -47,7 +47,7 @@ Finds = Callable[[str], bool]
 
 @lru_cache(maxsize=100)
 def compile_pattern(pattern: str) -> Finds:
-    """Returns a function that searches a text, in which ^ and $ are the ends of lines.
+    """Returns a function that searches a text in which ^ and $ match at line ends.
 
     Raises `InvalidInput` for a bad pattern.
     """
@@ -68,8 +68,8 @@ def compile_pattern(pattern: str) -> Finds:
 
 
 def looks_at_lines(pattern: str) -> bool:
-    """Returns whether a match in a text is certainly one among other lines before and after it.
+    """Returns whether a match of the pattern in one line also matches with other lines around it.
 
-    Flags and the ends of the whole text (\\A, \\z) may make a difference.
+    Flags and the anchors of the whole text (\\A, \\z) may make a difference.
     """
     return not any(part in pattern for part in ("\\A", "\\z", "(?"))

@@ -75,7 +75,7 @@ def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
-    """S10: each dependency, or the job that superseded it, has met its condition."""
+    """Checks S10: each dependency, or the job that superseded it, has met its condition."""
     if event.to != ASSIGNED or job.attempt:
         return
     ties = replay.known.ties(event.job)
