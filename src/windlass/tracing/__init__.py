@@ -1,5 +1,5 @@
 """OpenTelemetry traces, if the extra `otel` is installed and an endpoint is configured.
 
-Whoever does not use them loads nothing of OpenTelemetry and pays nothing. Any package above
+Programs that do not use them load nothing of OpenTelemetry and pay nothing. Any package above
 `domain` may import this one.
 """
