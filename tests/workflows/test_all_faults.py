@@ -153,8 +153,7 @@ SUGGESTED = (
     (9, "expected jobs.last.env.B to be text, a number, true or false"),
     (
         10,
-        "expected jobs.next.if to be a condition with known names, got failure; "
-        "did you mean failure()?",
+        "if to be a condition with known names, got failure; did you mean failure()?",
     ),
 )
 

@@ -178,7 +178,7 @@ CASES = [
     Bad("a bomb", "name: w\nlabels:\n  a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"  {b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi",
         strict=True)), 8, ("at most 500000 values",)),
-    Bad("an alias inside itself", "name: w\njobs: &a\n  b: *a\n", 3, ("inside of itself",)),
+    Bad("an alias inside itself", "name: w\njobs: &a\n  b: *a\n", 3, ("inside itself",)),
     Bad("an unknown alias", "name: w\njobs: *nothing\n", 2, ("nothing",)),
     Bad("very deep", "name: w\njobs:\n  " + "[" * (DEPTH_LIMIT + 10), 3, ("nested at most",)),
     Bad("broken", "name: w\njobs: {a: [}\n", 2, ("valid YAML",)),

@@ -225,7 +225,7 @@ class _Level:
         if not name or any(sign in name for sign in "[]/*"):
             raise Misdescribed(place, "the name of a job", "without [ ] / and *", name)
         if name in entries:
-            raise Misdescribed(place, "jobs", "without the same name twice", name)
+            raise Misdescribed(place, "jobs", "free of duplicate names", name)
         return name
 
     def _fill(self, entry: Entry, chosen: list[Combination]) -> None:

@@ -50,7 +50,9 @@ def _job(node: Node, files: LocalFiles, chain: tuple[str, ...], field: str) -> d
         described["workflow"] = _describe(inner, files, (*chain, ""))
         return described
     if inner.live:
-        raise inner.refuse(where, "a path without parameters, to become a template")
+        raise inner.refuse(
+            where, "a path without parameters: a template is stored with its nested workflows"
+        )
     file, tree = files.find(inner, where)
     if file in chain or len(chain) >= LEVEL_LIMIT:
         raise inner.refuse(where, "free of recursion")

@@ -118,5 +118,5 @@ def _check_apart(matrix: Node, chosen: list[Combination], field: str) -> None:
     for values in chosen:
         texts = tuple(node.text for node in values.values())
         if texts in seen:
-            raise matrix.refuse(field, "without the same job twice", named("", values))
+            raise matrix.refuse(field, "free of duplicate jobs", named("", values))
         seen.add(texts)

@@ -50,7 +50,7 @@ class Made:
         number = len(self._jobs)
         name = request.name or ""
         if name in self.numbers:
-            raise node.refuse("jobs", "without the same name twice", name)
+            raise node.refuse("jobs", "free of duplicate names", name)
         self.numbers[name] = number
         self._names.append(name)
         self._jobs.append(request)

@@ -253,7 +253,7 @@ def _entries(node: Node, scope: Scope, field: str) -> Node:
         with faults:
             key = substitute_text(name, scope, place, field) if MARK in name else name
             if key in entries:
-                raise Misdescribed(place, field, "without the same name twice", key)
+                raise Misdescribed(place, field, "free of duplicate names", key)
             entries[key] = substitute(child, scope, f"{field}.{key}" if field else key)
             keys[key] = place
     faults.tell()

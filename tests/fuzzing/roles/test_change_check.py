@@ -227,7 +227,7 @@ def test_a_change_that_mends_the_build_passes_unless_it_shows_a_bug(tmp_path: Pa
     code, result = check(world, "--base", "main", "--head", "change")
     assert (code, result["outcome"]) == (1, "refused")
     (finding,) = result["findings"]
-    assert (finding["age"], finding["base"]) == ("new", "does not tell: it could not be built")
+    assert (finding["age"], finding["base"]) == ("new", "cannot tell: it could not be built")
     page = (tmp_path / "out/summary.md").read_text()
     assert "The base cannot be built: `the production build exited with code 3`. So every" in page
 

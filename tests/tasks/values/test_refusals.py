@@ -147,7 +147,7 @@ MISFITS: list[tuple[Any, Any, str]] = [
     (Circle, {"size": 1, "name": "a"}, "Circle, got an object with the field name"),
     (Circle, {"size": "a"}, "args.it.size to be int"),
     (list[date], ["2026-01-31", 3], "args.it[1] to be date, got 3"),
-    (set[int], [1, 1], "without the same item twice"),
+    (set[int], [1, 1], "without duplicate items"),
     (dict[int, str], {"a": "b"}, "a dict whose keys are ints, got the key 'a'"),
     (bytes, "???", "bytes, got the text '???'"),
     (tuple[int, str], [1], "tuple[int, str], got [1]"),

@@ -315,11 +315,11 @@ async def _reproduce(
         "finding": found.key, "commit": name, "title": found.title,
         "combination": found.combination,
         "shown": verdict.kind == "bug" or verdict.kind == found.kind,
-        "verdict": verdict.kind, "output": verdict.output, "said": _said(verdict, found),
+        "verdict": verdict.kind, "output": verdict.output, "said": _verdict_text(verdict, found),
     }  # fmt: skip
 
 
-def _said(verdict: Verdict, finding: Finding) -> str:
+def _verdict_text(verdict: Verdict, finding: Finding) -> str:
     """Returns what a build does with the input, and whether that is the bug."""
     if verdict.kind == "bug":
         same = is_surely_same(verdict.signature, finding.names)

@@ -93,7 +93,7 @@ class InputWords(NamedTuple):
     def _is_alone(
         self, said: str, words: list[tuple[int, int]], sure: list[bool], number: int
     ) -> bool:
-        """Returns whether a word of the program stands alone between two that are not."""
+        """Returns whether a word is the program's own although its neighbours are not."""
         assert self.program is not None
         start, end = words[number]
         if end - start < SHORT or (

@@ -451,8 +451,8 @@ class KnownFindings:
 
 
 def _turn(finding: Finding, commit: str) -> tuple[bool, bool]:
-    """Returns a finding's position in the checks: live ones first, then those checked longest
-    ago.
+    """Returns a finding's turn: live ones first, and last those already checked with this
+    commit.
     """
     return not finding.live, all(one.checked_in == commit for one in finding.inputs)
 

@@ -199,7 +199,7 @@ def _checked(
 
 
 def _quiet_before(one: KeptInput) -> int:
-    """Returns the longest quiet period of a flaky failure that still came back."""
+    """Returns how many quiet runs preceded a flaky failure that came back."""
     return one.quiet if one.shown < one.tried else 0
 
 

@@ -123,8 +123,8 @@ class Triage:
     async def _group(self, crashes: Path) -> list[Failure]:
         """Returns the failures with their inputs, unknown ones first.
 
-        Every file is run once. If a stack has to name the failure, which takes long, inputs that
-        look different take turns.
+        Every file is run once. A failure that needs a stack for its name takes longer, so inputs
+        that look different take turns.
         """
         files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
         failures: dict[str, Failure] = {}
@@ -366,7 +366,7 @@ class Triage:
     async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> bool:
         """Returns whether an input shows the same failure.
 
-        Without the stack, which takes long, any crash counts if the stack names the failure.
+        Getting a stack takes long, so if only a stack would name the failure, any crash counts.
         """
         seen = await self.judge.look(path, deep=deep)
         if seen.outcome != "fails" or seen.signature is None:

@@ -65,7 +65,7 @@ class Untriaged:
     async def finish(self, commit: str, left: list[Path]) -> None:
         """Removes the triaged inputs of a commit; `left` were not triaged.
 
-        An input that is left may be a part of another, and is stored if necessary.
+        A file that is left may be a new part of an input; then it is stored.
         """
         waiting = {
             self._key(commit, path.read_bytes(), plain_ending(path.name)): path for path in left

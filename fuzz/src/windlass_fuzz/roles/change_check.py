@@ -341,7 +341,7 @@ class ChangeCheck:
         one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
         builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
         before, after = await builds.fetch(base), await builds.fetch(head)
-        told = Told(f"does not tell: {one.name or 'it'} could not be built")
+        told = Told(f"cannot tell: {one.name or 'it'} could not be built")
         if before is not None:
             told = await self._ask(local, one, before, finding)
         if before is not None and after is not None and told.said == FAILS_TOO:
@@ -370,7 +370,7 @@ class ChangeCheck:
             titles = [signature.title for signature in result.signatures]
             another = bool(titles) and finding.names.isdisjoint(titles)
             return Told(FAILS_TOO, titles[0] if another else "")
-        return Told("runs it fine" if result.fine else f"does not tell: the input {result.unclear}")
+        return Told("runs it fine" if result.fine else f"cannot tell: the input {result.unclear}")
 
     async def _always_fails(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding

@@ -381,8 +381,8 @@ def _unreachable(repository: str, error: GitFailed) -> Unreachable:
 
 
 def _place(folder: Path | None) -> list[str]:
-    """Sets the folder explicitly; with some configurations git finds no bare repository by folder
-    alone.
+    """Returns git's options for a folder; some configurations forbid finding a bare repository by
+    the folder alone.
     """
     if folder is None:
         return []

@@ -55,13 +55,13 @@ class WebhookTracker:
         await self._send("rewritten", _name(issue), {"issue": address, **_content(issue)})
 
     async def comment(self, address: str, note: Note) -> None:
-        await self._send("updated", note.mark, _said(address, note))
+        await self._send("updated", note.mark, _note_document(address, note))
 
     async def close(self, address: str, note: Note) -> None:
-        await self._send("closed", note.mark, _said(address, note))
+        await self._send("closed", note.mark, _note_document(address, note))
 
     async def reopen(self, address: str, note: Note) -> None:
-        await self._send("reopened", note.mark, _said(address, note))
+        await self._send("reopened", note.mark, _note_document(address, note))
 
     async def disconnect(self) -> None:
         await self._api.close()
@@ -102,7 +102,7 @@ def _name(issue: IssueText) -> str:
     return issue.mark if "key" in issue.document else issue.body
 
 
-def _said(address: str, note: Note) -> dict[str, Any]:
+def _note_document(address: str, note: Note) -> dict[str, Any]:
     return {"issue": address, "text": note.text, **note.document}
 
 

@@ -17,7 +17,7 @@ class AuditRow(NamedTuple):
     at: int
     calls: int
     status: int  # of the HTTP answer
-    token: int  # 0: no token of ours
+    token: int  # 0: not one of our tokens
     actor: str  # the caller's name; empty: anonymous
     role: str
     address: str

@@ -58,11 +58,11 @@ class AccessPolicy(Struct, frozen=True):
 
     def token_ttl_ms(self, asked_ms: int | None) -> int:
         """Returns how long a new token is valid, 0: until it is revoked."""
-        most = self.token_lifetime_max_ms
+        limit_ms = self.token_lifetime_max_ms
         if asked_ms is None:
-            return self.token_lifetime_ms or most
-        if most and asked_ms > most:
-            expected = f"at most {format_duration(most)} (access.token_lifetime_max)"
+            return self.token_lifetime_ms or limit_ms
+        if limit_ms and asked_ms > limit_ms:
+            expected = f"at most {format_duration(limit_ms)} (access.token_lifetime_max)"
             raise InvalidInput("expires", expected, format_duration(asked_ms))
         return asked_ms
 
@@ -78,10 +78,10 @@ class AccessPolicy(Struct, frozen=True):
 def check_policy(policy: AccessPolicy) -> None:
     """Raises `InvalidInput` if a lower bound is above its upper bound."""
     for role in (Role.SUBMITTER, Role.OPERATOR):
-        least, most = policy.bounds(role)
-        if most < least:
-            expected = f"at least access.{role}_priority_min ({least})"
-            raise InvalidInput(f"access.{role}_priority_max", expected, most)
+        lowest, highest = policy.bounds(role)
+        if highest < lowest:
+            expected = f"at least access.{role}_priority_min ({lowest})"
+            raise InvalidInput(f"access.{role}_priority_max", expected, highest)
     longest = policy.token_lifetime_max_ms
     if longest and policy.token_lifetime_ms > longest:
         expected = f"at most access.token_lifetime_max ({format_duration(longest)})"
@@ -91,6 +91,6 @@ def check_policy(policy: AccessPolicy) -> None:
 
 def check_priority(value: int | str, who: Identity, policy: AccessPolicy, field: str) -> None:
     """Raises `InvalidInput` for a priority that the caller may not set."""
-    least, most = policy.bounds(who.role)
-    if not least <= parse_priority(value, field) <= most:
-        raise InvalidInput(field, f"from {least} to {most}, for the role {who.role}", value)
+    lowest, highest = policy.bounds(who.role)
+    if not lowest <= parse_priority(value, field) <= highest:
+        raise InvalidInput(field, f"from {lowest} to {highest}, for the role {who.role}", value)

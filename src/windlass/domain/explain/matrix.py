@@ -21,7 +21,7 @@ STATUS: Final = "status"
 Describe = Callable[[Sequence[int]], Sequence[Mapping[str, Any]]]
 
 
-class _Asked(NamedTuple):
+class _Requirement(NamedTuple):
     """A column, and its metadata key, if any."""
 
     column: Column
@@ -33,31 +33,31 @@ def matrix_of(job: int, shape: Shape, groups: Sequence[Group], describe: Describ
     """Returns the table of a job; `describe` fetches the details of some workers."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
     shown, rest = ordered[:MAX_ROWS], ordered[MAX_ROWS:]
-    asked = _columns(shape, shown)
+    requirements = _columns(shape, shown)
     return Matrix(
         job=job,
-        columns=tuple(one.column for one in asked),
-        rows=tuple(_row(group, asked, describe) for group in shown),
+        columns=tuple(one.column for one in requirements),
+        rows=tuple(_row(group, requirements, describe) for group in shown),
         more=sum(len(group.names) for group in rest),
     )
 
 
-def _columns(shape: Shape, groups: Sequence[Group]) -> list[_Asked]:
-    found = {c.text: _Asked(Column(clause=c.text, needs=c.needs), c.key, True)
+def _columns(shape: Shape, groups: Sequence[Group]) -> list[_Requirement]:
+    found = {c.text: _Requirement(Column(clause=c.text, needs=c.needs), c.key, True)
              for c in shape.requires}  # fmt: skip
     for name, amount in shape.resources:
         clause, text = Clause(resource_key(name), ">=", amount), f"{name}={amount}"
-        found[text] = _Asked(Column(clause=text, needs=clause.needs), clause.key, True)
-    found[STATUS] = _Asked(Column(clause=STATUS, needs="a worker that takes jobs"))
+        found[text] = _Requirement(Column(clause=text, needs=clause.needs), clause.key, True)
+    found[STATUS] = _Requirement(Column(clause=STATUS, needs="a worker that takes jobs"))
     for group in groups:
         for one in group.obstacles:
             if one.clause not in found:
                 column = Column(clause=one.clause, needs=one.needs)
-                found[one.clause] = _Asked(column, "", one.kind == "clause")
+                found[one.clause] = _Requirement(column, "", one.kind == "clause")
     return list(found.values())
 
 
-def _row(group: Group, asked: Sequence[_Asked], describe: Describe) -> MatrixRow:
+def _row(group: Group, requirements: Sequence[_Requirement], describe: Describe) -> MatrixRow:
     known = describe(group.ids[:SAMPLED])
     only = len(group.names) == 1
     return MatrixRow(
@@ -66,18 +66,18 @@ def _row(group: Group, asked: Sequence[_Asked], describe: Describe) -> MatrixRow
         group=None if only else list_names(group.names),
         count=len(group.names),
         runnable=not group.obstacles,
-        cells=tuple(_cell(group, one, known) for one in asked),
+        cells=tuple(_cell(group, one, known) for one in requirements),
     )
 
 
-def _cell(group: Group, asked: _Asked, known: Sequence[Mapping[str, Any]]) -> Cell:
+def _cell(group: Group, requirement: _Requirement, known: Sequence[Mapping[str, Any]]) -> Cell:
     for found in group.obstacles:
-        if found.clause == asked.column.clause:
+        if found.clause == requirement.column.clause:
             return Cell(met=False, has=found.has)
-    if asked.column.clause == STATUS:
+    if requirement.column.clause == STATUS:
         return Cell(met=True, has=WorkerStatus(group.status).name.lower())
-    if asked.is_clause:
-        return Cell(met=True, has=_values(asked.key, known))
+    if requirement.is_clause:
+        return Cell(met=True, has=_values(requirement.key, known))
     # What a worker holds matters only if it could run the job at all.
     is_open = group.capable and not group.away
     return Cell(met=True if is_open else None)

@@ -15,7 +15,7 @@ from windlass.domain.matching.matching import (
     DENYLIST,
     PER_WORKER,
     Mismatch,
-    said,
+    mismatch_text,
 )
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
@@ -43,7 +43,7 @@ class Obstacle(NamedTuple):
     @property
     def text(self) -> str:
         """Returns it as words to follow the worker's name."""
-        return self.says or said(self.key, self.needs, self.has)
+        return self.says or mismatch_text(self.key, self.needs, self.has)
 
     def about(self, worker: str) -> str:
         """Returns it as a sentence of its own, with the worker's name."""
@@ -87,20 +87,20 @@ class Matcher:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        asked = {clause.key for clause in shape.requires}
-        asked |= {resource_key(name) for name, _ in shape.resources}
-        self._keys = (NAMESPACES, DENYLIST, ALLOWLIST, *sorted(asked))
+        required_keys = {clause.key for clause in shape.requires}
+        required_keys |= {resource_key(name) for name, _ in shape.resources}
+        self._keys = (NAMESPACES, DENYLIST, ALLOWLIST, *sorted(required_keys))
         self._known: dict[object, Obstacles] = {}
 
     def obstacles(self, metadata: Mapping[str, Any]) -> Obstacles:
         """Returns the clauses that this metadata does not meet."""
-        asked = tuple(map(metadata.get, self._keys))
+        values = tuple(map(metadata.get, self._keys))
         # Keep the types in the key: 1 equals True, but means something else.
-        seen: object = asked, tuple(map(type, asked))
+        seen: object = values, tuple(map(type, values))
         try:
             known = self._known.get(seen)
         except TypeError:  # A list is not hashable.
-            seen = repr(asked)
+            seen = repr(values)
             known = self._known.get(seen)
         if known is None:
             found = shape_mismatches(self._shape, metadata)

@@ -58,10 +58,9 @@ def waits_for_ends(spec: JobSpec, field: str) -> JobSpec:
 
 
 def check(text: object, field: str, waited: Sequence[str] | None) -> None:
-    """Raises `InvalidInput` for an invalid condition, or one that names other jobs than
-    dependencies.
+    """Raises `InvalidInput` for an invalid condition, or one about a job that is not a dependency.
 
-    `waited` False: some dependencies have no name here, so names are not checked.
+    Without `waited`, names are not checked: some dependencies have no name here.
     """
     if not isinstance(text, str):
         raise InvalidInput(field, "a condition", text)

@@ -13,7 +13,7 @@ from windlass.domain.lifecycle.failures import TimeoutFrom
 from windlass.domain.values.options import doc
 
 MEDIA: Final = ("ffmpeg", "gstreamer")  # tasks whose run time depends on their media
-NEAR: Final = 0.8  # part of its timeout after which a job's owner is warned
+NEAR: Final = 0.8  # after this part of its timeout, a job gets a warning
 
 
 class TimeoutPolicy(Struct, frozen=True):

@@ -54,8 +54,8 @@ def without_schemas(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_functions_of(metadata: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     """Returns metadata with the function entries of another one."""
-    told = {key: value for key, value in other.items() if key.startswith(START)}
-    return {**without_functions(metadata), **told}
+    reported = {key: value for key, value in other.items() if key.startswith(START)}
+    return {**without_functions(metadata), **reported}
 
 
 def _mapping(value: object) -> Mapping[str, object]:

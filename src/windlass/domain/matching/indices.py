@@ -83,12 +83,12 @@ def limit_amounts(metadata: dict[str, object]) -> None:
             metadata[key] = len(names)
 
 
-def without_shared(found: dict[str, Any], told: Mapping[str, object]) -> dict[str, Any]:
+def without_shared(found: dict[str, Any], reported: Mapping[str, object]) -> dict[str, Any]:
     """Returns detected metadata without the indices of resources that jobs share.
 
     If an operator offers more GPUs than exist, several jobs share one.
     """
-    counts = {resource: told.get(resource_key(resource)) for resource in offered(found)}
+    counts = {resource: reported.get(resource_key(resource)) for resource in offered(found)}
     shared = {
         indices_key(resource)
         for resource, count in counts.items()

@@ -60,7 +60,7 @@ REASON_LIMIT: Final = 1_000  # characters of why a worker cannot run a function
 _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
-def said(key: str, needs: str, has: str) -> str:
+def mismatch_text(key: str, needs: str, has: str) -> str:
     """Returns why a worker cannot run a job, in words that follow the worker's name."""
     if key in (DENYLIST, ALLOWLIST):
         return f"does not run {needs}; it runs {has}"
@@ -81,7 +81,7 @@ class Mismatch(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return said(self.key, self.needs, self.has)
+        return mismatch_text(self.key, self.needs, self.has)
 
 
 def merge_metadata(

@@ -43,22 +43,22 @@ def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
     """Returns a worker's report: the first tasks that fit; one that is too long loses its
     schema.
     """
-    told: list[dict[str, Any]] = []
+    reported: list[dict[str, Any]] = []
     left = ALL_LIMIT
     for task in tasks:
         short = task
         if _size(task) > TASK_LIMIT:
             short = msgspec.structs.replace(task, schema={}, options={}, order=[])
         left -= _size(short)
-        if left < 0 or len(told) == MAX_TASKS:
+        if left < 0 or len(reported) == MAX_TASKS:
             break
-        told.append(msgspec.to_builtins(short))
-    return told
+        reported.append(msgspec.to_builtins(short))
+    return reported
 
 
-def unpack(told: object) -> list[ReportedTask]:
+def unpack(reported: object) -> list[ReportedTask]:
     """Returns the tasks a worker reported, as far as they fit; never raises."""
-    listed = told[:MAX_TASKS] if isinstance(told, list) else ()
+    listed = reported[:MAX_TASKS] if isinstance(reported, list) else ()
     return [task for one in listed if (task := _read(one)) is not None]
 
 

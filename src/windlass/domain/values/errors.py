@@ -73,10 +73,10 @@ class InvalidInput(WindlassError):
         return f"expected {self.field}{of} to be {self.expected}{got}{end}"
 
     def details(self) -> dict[str, object]:
-        told: dict[str, object] = {"field": self.field, "expected": self.expected}
+        body: dict[str, object] = {"field": self.field, "expected": self.expected}
         if self.got is not NOT_KNOWN:
-            told["got"] = _plain(self.got)
-        return {**told, "hint": self.hint} if self.hint else told
+            body["got"] = _plain(self.got)
+        return {**body, "hint": self.hint} if self.hint else body
 
 
 class UnknownName(InvalidInput):
@@ -139,8 +139,8 @@ class NotFound(WindlassError):
         return f"{self.kind} {shorten(self.id)} does not exist{end}"
 
     def details(self) -> dict[str, object]:
-        told = {"field": self.kind, "got": _plain(self.id)}
-        return {**told, "hint": self.hint} if self.hint else told
+        body = {"field": self.kind, "got": _plain(self.id)}
+        return {**body, "hint": self.hint} if self.hint else body
 
 
 class Lost(NotFound):

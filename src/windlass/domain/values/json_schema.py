@@ -244,7 +244,7 @@ def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None
     if isinstance(value, str) and (wanted := misfit(schema, value)) is not None:
         return Mismatch(field, wanted, value)
     if isinstance(value, list) and schema.get("uniqueItems") is True and _repeats(value):
-        return Mismatch(field, "a list without the same item twice", value)
+        return Mismatch(field, "a list without duplicates", value)
     return None
 
 

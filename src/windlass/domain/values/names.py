@@ -61,14 +61,14 @@ def compile_pattern(pattern: str) -> Finds:
     try:
         search = re2.compile(f"(?m){pattern}", options).search
     except re2.error as error:
-        told = error.args[0] if error.args else b""
-        said = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
-        raise InvalidInput("regex", "a regular expression of RE2", pattern, said) from None
+        raw = error.args[0] if error.args else b""
+        message = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        raise InvalidInput("regex", "a regular expression of RE2", pattern, message) from None
     return lambda text: search(text) is not None
 
 
 def looks_at_lines(pattern: str) -> bool:
-    """Returns whether a match of the pattern in one line also matches with other lines around it.
+    """Returns whether a match in a text surely remains one when lines are added around it.
 
     Flags and the anchors of the whole text (\\A, \\z) may make a difference.
     """

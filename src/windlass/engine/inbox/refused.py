@@ -23,8 +23,8 @@ async def write_refused(
 ) -> None:
     """Writes the jobs of a row as rejected, unless another server has taken the row.
 
-    `jobs` are those of a row that is valid by itself. They are stored as described, so that a
-    manual retry checks them again. Others become jobs of the task `refused`.
+    `jobs` is given for a valid row. They are stored as described, so that a manual retry checks
+    them again. Without it, they become jobs of the task `refused`.
     """
     if not await work.tx.inbox.take([row.id]):
         return

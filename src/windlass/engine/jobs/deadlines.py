@@ -50,7 +50,7 @@ _decode = msgspec.json.Decoder(Deadlines).decode
 def cut_timeout(timeout_ms: int | None, spec: bytes, now: int) -> int | None:
     """Returns how long the agent lets an attempt run that must end by some time.
 
-    It is slightly longer, so that the server ends the attempt if one is running.
+    It is slightly longer, so that the server acts first, if one is running.
     """
     finish_before = moment_ms(_decode(spec).finish_before)
     if finish_before is None:

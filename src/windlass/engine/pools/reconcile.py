@@ -123,7 +123,9 @@ class _Reconciling:
         return member
 
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
-        """Returns a machine on another host while its worker is alive or may still enrol."""
+        """Returns the assumed machine on another host, while its worker is alive or may still
+        enrol.
+        """
         worker = self._workers.get(member.known_worker)
         is_heard = worker is not None and worker.status != WorkerStatus.OFFLINE
         if is_heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):

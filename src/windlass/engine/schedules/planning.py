@@ -68,7 +68,7 @@ async def plan_aside(planner: Planner, order: PlanRequest) -> PlannedWorkflow:
 def weight_of(description: Mapping[str, Any]) -> int:
     """Returns how much work it is to read a description: its values, or a large number.
 
-    A description with a matrix counts as large, since its size is known only after it is read.
+    A description that multiplies jobs counts as large: its size is known only after it is read.
     """
     text = msgspec.json.encode(description)
     if any(word in text for word in _MULTIPLY):

@@ -26,7 +26,7 @@ class WaitSpec(NamedTuple):
 
 
 def find_step(key: str, kind: StepKind) -> Apply:
-    """Returns a read of a stored step; raises if the attempt lost its lease."""
+    """Returns a read of a stored step; raises if the attempt may not continue."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> StepRow | None:
         check_lease(work, holder, lease)

@@ -81,7 +81,7 @@ async def _submit_all_plain(
 
 
 async def _ids_of(work: Work, submissions: Sequence[Submission]) -> Sequence[int]:
-    """Returns new ids, or the reserved ones if all of these submissions have some."""
+    """Returns new ids, or the reserved ones; all of these submissions have some, or none has."""
     if submissions[0].ids:
         return [job_id for submission in submissions for job_id in submission.ids]
     return await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))

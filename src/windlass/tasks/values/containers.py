@@ -131,7 +131,7 @@ class ItemsCodec(Codec):
         except TypeError as error:
             raise Misfit(self.name, str(error)) from None
         if len(made) != len(decoded):
-            raise Misfit(f"{self.name} without the same item twice", "one that has")
+            raise Misfit(f"{self.name} without duplicate items", "one that has")
         return made
 
 

@@ -65,7 +65,7 @@ class KeeperClient:
         self._process: subprocess.Popen[bytes] | None = None  # the pid of its guard
         self._numbers = 0
         self._kept: dict[int, KeptProcess] = {}
-        self._said: list[tuple[Any, ...]] = []
+        self._outgoing: list[tuple[Any, ...]] = []
         self._fds: list[int] = []
         self._outbox: deque[tuple[bytes, list[int]]] = deque()
         self._inbox = bytearray()
@@ -96,11 +96,15 @@ class KeeperClient:
             self._send_with(message, fds)
 
     def hide_by_view(self, user: int, mounts: int) -> None:
-        """Starts programs that are kept out in these namespaces; takes over the descriptors."""
+        """Makes programs that may not see Windlass's files start in these namespaces; owns the
+        descriptors.
+        """
         self._add_wall(("wall", VIEW), (user, mounts))
 
     def close_folders(self, closed: Sequence[str], kept: Sequence[str]) -> None:
-        """Closes folders to programs that are kept out, except for those in `kept`."""
+        """Closes folders to programs that may not see Windlass's files, except for those in
+        `kept`.
+        """
         self._add_wall(("wall", CLOSED, list(closed), list(kept)))
 
     def use_users(self, users: int) -> None:
@@ -181,17 +185,17 @@ class KeeperClient:
 
     def send(self, message: tuple[Any, ...]) -> None:
         """Sends a message, together with all others of this turn of the loop."""
-        self._said.append(message)
+        self._outgoing.append(message)
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._said:
-            body = marshal.dumps(self._said)
+        if self._outgoing:
+            body = marshal.dumps(self._outgoing)
             self._outbox.append((len(body).to_bytes(4, "big") + body, self._fds))
-            self._said = []
+            self._outgoing = []
             self._fds = []
         self._write()
 
@@ -275,7 +279,7 @@ class KeeperClient:
             sock.close()
         for fd in (*self._fds, *self._received, *(fd for _, fds in self._outbox for fd in fds)):
             os.close(fd)
-        self._fds, self._said = [], []
+        self._fds, self._outgoing = [], []
         self._received.clear()
         self._outbox.clear()
         self._inbox.clear()

@@ -18,7 +18,7 @@ SOCKET: Final = "/run/windlass/agent.sock"
 REPORTER: Final = "/run/windlass/reporter"  # the first process, which starts the program
 REPORT: Final = "/run/windlass/report"
 STATE_LABEL: Final = "windlass.state"
-LINE_LIMIT: Final = 60_000  # bytes of a line that all engines read
+LINE_LIMIT: Final = 60_000  # maximum line length that all engines accept, in bytes
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
