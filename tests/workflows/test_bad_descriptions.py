@@ -42,7 +42,7 @@ CASES = [
         ("named once (first on line 3)",)),
     Bad("names that parameters make the same",
         "name: w\nparameters: {x: {}}\njobs:\n" + f"  a: {{{RUN}}}\n  ${{{{ parameters.x }}}}: "
-        f"{{{RUN}}}\n", 5, ("same name twice", "got a"), {"x": "a"}),
+        f"{{{RUN}}}\n", 5, ("duplicate names", "got a"), {"x": "a"}),
     Bad("an unknown field", HEAD + f"  a:\n    {RUN}\n    retrys: 3\n", 5,
         ("jobs.a", "retries", "unknown key retrys")),
     Bad("an unknown field of the workflow", f"name: w\nfailfast: true\njobs: {{a: {{{RUN}}}}}\n",
@@ -148,7 +148,7 @@ CASES = [
     Bad("an empty axis", HEAD + "  a:\n    run: [x]\n    matrix:\n      os: []\n", 6,
         ("matrix.os", "a list of values")),
     Bad("the same job twice", HEAD + "  a:\n    run: [x]\n    matrix: {v: [1, '1']}\n", 5,
-        ("same job twice", "[1]")),
+        ("duplicate jobs", "[1]")),
     Bad("an axis that is not there", HEAD + "  a:\n    run: [x]\n    matrix:\n      v: [1]\n"
         "      exclude:\n      - {w: 1}\n", 8, ("about v", "got w")),
     Bad("nothing left", HEAD + "  a:\n    run: [x]\n    matrix:\n      v: [1]\n"

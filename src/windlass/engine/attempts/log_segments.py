@@ -263,4 +263,4 @@ def left_out(count: int) -> bytes:
     """Returns the line that replaces missing bytes."""
     if count == UNKNOWN:
         return b"\n[windlass: the rest of the log was lost]\n"
-    return f"\n[windlass: {count} bytes of the log are missing here]\n".encode()
+    return f"\n[windlass: {count} bytes of the log were left out here]\n".encode()
