@@ -58,7 +58,9 @@ def test_a_port_without_a_server(closed: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_host_without_a_name() -> None:
     said = run(complaint("http://no-such-host.invalid:9000"))
-    assert "GET to http://no-such-host.invalid:9000 failed: its host name is not known" in said
+    assert (
+        "GET to http://no-such-host.invalid:9000 failed: its host name cannot be resolved" in said
+    )
 
 
 def test_a_server_without_tls() -> None:

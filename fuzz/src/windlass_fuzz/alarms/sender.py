@@ -41,7 +41,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        how = "was given up" if self.given_up else "cannot be fuzzed"
+        how = "is given up" if self.given_up else "cannot be fuzzed"
         return one_line(f"{self.solver}: {self.commit[:12]} {how}")
 
 

@@ -88,5 +88,5 @@ def _check_pattern(field: str, pattern: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        message = f"{field}: {pattern!r} is no pattern: {error}"
+        message = f"{field}: {pattern!r} is not a valid pattern: {error}"
         raise InvalidSetting(field, message, pattern) from None

@@ -232,7 +232,7 @@ def _check_references(
             fact = outside.get(job)
             if fact is None or namespace_of(fact.shape) != own:
                 where = f"jobs[{draft.index}].{field}"
-                hint = f"it may only name jobs of namespace {own}"
+                hint = f"it may name jobs of namespace {own} only"
                 raise InvalidInput(where, "the id of an existing job", job, hint)
     parent = draft.job.spec.parent
     if parent is not None and parent not in outside:

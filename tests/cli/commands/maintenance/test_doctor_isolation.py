@@ -46,7 +46,7 @@ def test_doctor_says_which_namespaces_share_workers_without_isolation() -> None:
     assert (only.state, two.state, everyone.state) == ("ok", "note", "note")
     assert only.detail.startswith("jobs in process on one, another are of namespace default only")
     assert "workers set NAME namespaces=a,b" in only.detail
-    assert two.detail == "jobs in process on two: namespaces a, b can read each other's files"
+    assert two.detail == "jobs in process on two: namespaces a, b can get at each other's files"
     assert "on all: all namespaces" in everyone.detail
 
 
