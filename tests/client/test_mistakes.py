@@ -107,7 +107,7 @@ def awkward(self: int, cls: int, args: int, kwargs: int, task: int) -> list[int]
         (lambda: task(Shop), "a name of its own, got <class"),
         (lambda: task(count), "got a generator: <function count"),
         (lambda: task(count_later), "; return a list, or submit a job for each value"),
-        (lambda: task(queue="other")(add), "is no task yet, got <task"),
+        (lambda: task(queue="other")(add), "is not a task yet, got <task"),
         (
             lambda: add.submit(1, 2, rihgt=2),
             "; got an unexpected keyword argument 'rihgt'; it takes (",

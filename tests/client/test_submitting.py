@@ -38,7 +38,7 @@ def test_a_map_submits_a_job_for_each_set_of_arguments(client: windlass.Client) 
     assert [job.result(timeout=60) for job in by_default] == [11, 22]
     assert [job.result(timeout=60) for job in by_client] == [0, 2]
     assert functions.add.map([], []) == []
-    with pytest.raises(InvalidInput, match="lists of one length, got 1 and 2"):
+    with pytest.raises(InvalidInput, match="lists of equal length, got 1 and 2"):
         functions.add.map([1], [1, 2])
     with pytest.raises(InvalidInput, match="key to be unset for map"):
         functions.double.options(key="k").map([1, 2])

@@ -93,7 +93,7 @@ def test_every_call_says_that_another_web_server_answers(other: str) -> None:
             for call in CALLS.values():
                 error = await _fails(call(client), other)
                 assert isinstance(error, WrongServer)
-                assert "is no server of Windlass" in str(error)
+                assert "is not a Windlass server" in str(error)
                 assert "\n" not in str(error)
 
     run(scene())
@@ -108,7 +108,7 @@ def test_commands_print_one_line(other: str, tmp_path: Path) -> None:
     ):  # fmt: skip
         done = program(words[0], "--server", other, *words[1:])
         assert done.returncode == 3, (words, done)
-        assert f"{other} is no server of Windlass" in done.stderr, (words, done)
+        assert f"{other} is not a Windlass server" in done.stderr, (words, done)
         assert "Traceback" not in done.stderr
 
 

@@ -102,7 +102,7 @@ def test_a_task_that_takes_a_context_is_refused(client: windlass.Client) -> None
 
 
 def test_without_the_option_it_is_submitted_in_the_transaction(client: windlass.Client) -> None:
-    with pytest.raises(InvalidInput, match="one to PostgreSQL or SQLite"):
+    with pytest.raises(InvalidInput, match="a connection to PostgreSQL or SQLite"):
         WindlassBackend("default", {"QUEUES": []}).enqueue(mail, ["ann"], {})
     assert client.jobs() == []
 

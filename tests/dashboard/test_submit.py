@@ -22,7 +22,7 @@ def test_a_form_submits_a_job_that_runs_and_shows_the_same_as_text(
     expect(status).to_have_text("Not ready: fill in argv")
     page.get_by_label("argv *").fill(f"echo\n{EVIL}")
     page.get_by_text("6 more arguments").click()
-    expect(page.get_by_text("The most for each process, such as 512MiB.")).to_be_visible()
+    expect(page.get_by_text("Memory limit of each process, such as 512MiB.")).to_be_visible()
     offered = page.locator("datalist option[value=archive]")  # a queue that the farm has
     expect(offered).to_have_count(1)
     page.get_by_label("name", exact=True).fill("from the page")

@@ -114,9 +114,9 @@ def test_a_step_without_a_name_is_answered_with_how_to_write_it(client: windlass
 
 
 def test_outside_of_jobs_the_message_names_the_call_and_the_way_out() -> None:
-    with pytest.raises(windlass.Conflict, match=r"windlass\.sleep was called outside of a job"):
+    with pytest.raises(windlass.Conflict, match=r"windlass\.sleep was called outside a job"):
         windlass.sleep(1)
     with pytest.raises(windlass.Conflict, match=r"windlass\.wait_for .*: submit the task that"):
         windlass.wait_for("paid")
-    with pytest.raises(windlass.Conflict, match=r"outside of a job: use client\.send"):
+    with pytest.raises(windlass.Conflict, match=r"outside a job: use client\.send"):
         windlass.send("paid")

@@ -61,7 +61,7 @@ def test_steps_return_what_is_stored_as_annotated(client: windlass.Client) -> No
         (functions.the_same_key_twice, (), "the key 'k' was used before in this attempt"),
         (functions.no_json, (), "the result of object to be a JSON value"),
         (functions.an_async_function_in_a_plain_step, ("/dev/null",), "a plain function"),
-        (functions.a_file_in_a_step, (), "without files, which are gone with the attempt"),
+        (functions.a_file_in_a_step, (), "without files, which disappear with the attempt"),
         (functions.waits_in_vain, (), "nothing came in time: signal never"),
     ],
     ids=lambda value: getattr(value, "__name__", None),

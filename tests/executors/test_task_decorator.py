@@ -44,5 +44,5 @@ def test_what_no_worker_could_call_is_refused_at_once() -> None:
 
 
 def test_there_is_no_current_job_outside_of_jobs() -> None:
-    with pytest.raises(Conflict, match="outside of a job"):
+    with pytest.raises(Conflict, match="outside a job"):
         current()

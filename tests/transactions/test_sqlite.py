@@ -175,7 +175,7 @@ def test_what_the_file_does_not_know_is_refused_in_the_transaction(file: Path) -
 
 def test_a_file_that_is_no_store_says_what_to_do(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "other.db")
-    with pytest.raises(Conflict, match="no Windlass store"):
+    with pytest.raises(Conflict, match="not a Windlass store"):
         add.submit_in(connection, 1, 2)
     connection.close()
 

@@ -76,7 +76,7 @@ EXPECTED = (
     (28, "without task beside run"),
     (31, "jobs.matrix.matrix"),
     (33, "a value at its end"),
-    (34, "beside after or after_any"),
+    (34, "a job with after or after_any"),
     (37, "WINDLASS_"),
     (39, "free of cycles"),
     (45, "jobs.a.run"),
@@ -151,7 +151,10 @@ SUGGESTED = (
     (9, "output(), got faliure(); did you mean failure()?"),
     (9, "as there are no parameters and no matrix, got ${{ nope }}"),
     (9, "expected jobs.last.env.B to be text, a number, true or false"),
-    (10, "expected jobs.next.if to be made of known names, got failure; did you mean failure()?"),
+    (
+        10,
+        "if to be a condition with known names, got failure; did you mean failure()?",
+    ),
 )
 
 
@@ -185,7 +188,7 @@ def test_every_unknown_name_of_a_line_is_told_with_what_was_meant(tmp_path: Path
             "known names (parameters.n), got ${{ params.n }}; did you mean parameters.n?" in told[0]
         )
         assert "got ${{ needs.a.outputs.v }}; did you mean jobs.a.outputs.v?" in told[1]
-        assert "free of ${{ but for" in told[2]
+        assert "free of ${{ except for" in told[2]
 
 
 NO_YAML = "2: expected the file to be valid YAML: "

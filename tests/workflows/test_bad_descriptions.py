@@ -42,7 +42,7 @@ CASES = [
         ("named once (first on line 3)",)),
     Bad("names that parameters make the same",
         "name: w\nparameters: {x: {}}\njobs:\n" + f"  a: {{{RUN}}}\n  ${{{{ parameters.x }}}}: "
-        f"{{{RUN}}}\n", 5, ("same name twice", "got a"), {"x": "a"}),
+        f"{{{RUN}}}\n", 5, ("duplicate names", "got a"), {"x": "a"}),
     Bad("an unknown field", HEAD + f"  a:\n    {RUN}\n    retrys: 3\n", 5,
         ("jobs.a", "retries", "unknown key retrys")),
     Bad("an unknown field of the workflow", f"name: w\nfailfast: true\njobs: {{a: {{{RUN}}}}}\n",
@@ -142,13 +142,13 @@ CASES = [
         "  a: {run: [x], count: '${{ parameters.n }}'}\n", 4, ("got 99999999",), {"n": 99999999}),
     Bad("too many together", HEAD + "".join(
         f"  {name}: {{run: [x], count: 100000}}\n" for name in "abc"), 5,
-        ("jobs.c", "within the 250000 jobs")),
+        ("jobs.c", "at most 250000 jobs")),
     Bad("too many edges", HEAD + "  a: {run: [x], count: 2000}\n  b:\n    run: [x]\n"
         "    count: 2000\n    after: a\n", 7, ("jobs.b.after", "2500000 dependencies")),
     Bad("an empty axis", HEAD + "  a:\n    run: [x]\n    matrix:\n      os: []\n", 6,
         ("matrix.os", "a list of values")),
     Bad("the same job twice", HEAD + "  a:\n    run: [x]\n    matrix: {v: [1, '1']}\n", 5,
-        ("same job twice", "[1]")),
+        ("duplicate jobs", "[1]")),
     Bad("an axis that is not there", HEAD + "  a:\n    run: [x]\n    matrix:\n      v: [1]\n"
         "      exclude:\n      - {w: 1}\n", 8, ("about v", "got w")),
     Bad("nothing left", HEAD + "  a:\n    run: [x]\n    matrix:\n      v: [1]\n"
@@ -178,7 +178,7 @@ CASES = [
     Bad("a bomb", "name: w\nlabels:\n  a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
         f"  {b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi",
         strict=True)), 8, ("at most 500000 values",)),
-    Bad("an alias inside of itself", "name: w\njobs: &a\n  b: *a\n", 3, ("inside of itself",)),
+    Bad("an alias inside itself", "name: w\njobs: &a\n  b: *a\n", 3, ("inside itself",)),
     Bad("an unknown alias", "name: w\njobs: *nothing\n", 2, ("nothing",)),
     Bad("very deep", "name: w\njobs:\n  " + "[" * (DEPTH_LIMIT + 10), 3, ("nested at most",)),
     Bad("broken", "name: w\njobs: {a: [}\n", 2, ("valid YAML",)),
@@ -233,7 +233,7 @@ def test_files_inside_of_each_other_have_an_end(tmp_path: Path) -> None:
     for number in range(20):
         inner = f"jobs: {{a: {{workflow: {number + 1}.yaml}}}}"
         (tmp_path / f"{number}.yaml").write_text(f"name: w\n{inner}\n")
-    with pytest.raises(Misdescribed, match="at most 10 workflows inside of each other"):
+    with pytest.raises(Misdescribed, match="at most 10 levels of nested workflows"):
         expand_file(tmp_path / "0.yaml", {})
 
 
@@ -242,7 +242,7 @@ def test_many_files_inside_of_each_other_are_counted_before_they_are_made(tmp_pa
         inner = f"jobs: {{a: {{count: 1000, workflow: {number + 1}.yaml}}}}"
         (tmp_path / f"{number}.yaml").write_text(f"name: w\n{inner}\n")
     (tmp_path / "4.yaml").write_text("name: w\njobs: {a: {run: [x]}}\n")
-    with pytest.raises(Misdescribed, match=r"2\.yaml:2: .*within the 250000 jobs"):
+    with pytest.raises(Misdescribed, match=r"2\.yaml:2: .*at most 250000 jobs"):
         expand_file(tmp_path / "0.yaml", {})
 
 
@@ -258,7 +258,7 @@ def test_text_that_parameters_fill_in_has_a_limit() -> None:
             }
         },
     }
-    with pytest.raises(Misdescribed, match="within the 64 MiB that parameters may fill in"):
+    with pytest.raises(Misdescribed, match="within the 64 MiB that parameters may expand to"):
         expand(description, {})
 
 
@@ -283,5 +283,5 @@ def test_nested_workflows_are_counted() -> None:
     nested: dict[str, object] = {"name": "w", "jobs": {"one": {"run": ["true"]}}}
     for _ in range(8):
         nested = {"name": "w", "jobs": {"part": {"count": 4, "workflow": nested}}}
-    with pytest.raises(Misdescribed, match="within the 10000 nested workflows"):
+    with pytest.raises(Misdescribed, match="at most 10000 nested workflows"):
         expand(nested, {})

@@ -2029,7 +2029,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Returns what the fuzzing of a commit reached that nothing had reached before. */
+        /** Returns what the fuzzing of a commit was the first to reach. */
         get: operations["fuzzing.reached"];
         put?: never;
         post?: never;
@@ -2114,7 +2114,7 @@ export interface components {
         };
         /**
          * PluginPageInfo
-         * @description A page of a plug-in: its link in the dashboard, and what a caller must be allowed to do.
+         * @description A page of a plug-in: its link in the dashboard, and the right that a caller needs.
          */
         PluginPageInfo: {
             label: string;
@@ -2123,7 +2123,7 @@ export interface components {
         };
         /**
          * Verified
-         * @description The violations found; empty if there are none. `notes` are losses that are known.
+         * @description The violations found; empty if there are none. `notes` are known losses.
          */
         Verified: {
             violations: components["schemas"]["ViolationInfo"][];
@@ -2169,8 +2169,8 @@ export interface components {
          * SubmitRequest
          * @description All of these jobs, or none.
          *
-         *         `key` names the submission: sent again, it is answered as before and nothing is repeated.
-         *         With `reopen`, jobs may be added to workflows that have ended.
+         *         `key` names the submission: if sent again, it gets the same answer and nothing is repeated. With
+         *         `reopen`, jobs may be added to workflows that have ended.
          */
         SubmitRequest: {
             jobs: components["schemas"]["JobSpec"][];
@@ -2183,8 +2183,8 @@ export interface components {
          * @description One job, as clients describe it and as it is stored.
          *
          *         Durations are seconds or text such as "15m"; times are RFC 3339, or durations from the
-         *         submission: `normalise` makes them canonical, `with_times` turns those from the submission
-         *         into times. The server sets `submitted_by`.
+         *         submission: `normalise` makes them canonical, and `with_times` turns durations into times. The
+         *         server sets `submitted_by`.
          */
         JobSpec: {
             /** @description The task to run. */
@@ -2195,11 +2195,11 @@ export interface components {
             target?: string | null;
             /** @description live, default, batch or a queue of your own. */
             queue?: string;
-            /** @description high, medium, low or a number. Default: that of its parent or workflow, else 0. */
+            /** @description high, medium, low or a number. Default: the priority of its parent or workflow, else 0. */
             priority?: number | string | null;
             /** @description What the worker must offer, such as 'memory>=4GiB'. */
             requires?: string[];
-            /** @description The version of the function that the worker must have, as its task declares it. */
+            /** @description The version of the function that the worker must have, as declared by its task. */
             version?: string | null;
             /** @description What the job uses, such as cpus=2. */
             resources?: {
@@ -2207,9 +2207,9 @@ export interface components {
             } | null;
             /** @description The names of worker secrets that the job needs. */
             secrets?: string[];
-            /** @description How far it is kept apart from the worker and other jobs, at least: process, user, sandbox or container. */
+            /** @description Minimum isolation from the worker and other jobs: process, user, sandbox or container. */
             isolation?: ("container" | "process" | "sandbox" | "user") | null;
-            /** @description none: it reaches no network. Needs a sandbox or a container. */
+            /** @description none: no network access. Needs a sandbox or a container. */
             network?: ("host" | "none") | null;
             /** @description The container image that it runs in. */
             image?: string | null;
@@ -2217,15 +2217,15 @@ export interface components {
             pull?: ("always" | "missing" | "never") | null;
             /** @description The name of the worker secret with the credentials for the image's registry: USER:PASSWORD, or an auth file. */
             registry_secret?: string | null;
-            /** @description What all its processes may use together: memory, cpu_time, processes, disk; and open_files for each. */
+            /** @description Limits for all its processes together: memory, cpu_time, processes, disk; open_files is per process. */
             limits?: components["schemas"]["JobLimits"] | null;
             /** @description The jobs that must complete first, by id or name. */
             after?: (number | string)[];
             /** @description Jobs that must end first, whether they complete or fail. */
             after_any?: (number | string)[];
-            /** @description Run it only if this holds once the jobs it waits for have ended, in whatever state: success(), failure(), always(), state('NAME') == 'failed'. Else it is skipped. */
+            /** @description Run it only if this holds when the jobs it waits for have ended: success(), failure(), always(), state('NAME') == 'failed'. Otherwise it is skipped. */
             run_if?: string | null;
-            /** @description Let dependents and the workflow go on if it fails. */
+            /** @description Let dependents and the workflow continue if it fails. */
             allow_failure?: boolean;
             /**
              * @description manual: it waits until an operator approves it.
@@ -2234,11 +2234,11 @@ export interface components {
             unblock?: "auto" | "manual";
             /** @description The id of an unfinished workflow to join. */
             workflow?: number | null;
-            /** @description How long it may run. Default: by the duration of its media, else as its queue says, else 30 minutes (timeouts.default). */
+            /** @description How long it may run. Default: by the duration of its media, else the timeout of its queue, else 30 minutes (timeouts.default). */
             timeout?: number | string | null;
             /** @description How long it may run without log output or progress. */
             idle_timeout?: number | string | null;
-            /** @description How long its media plays, which its timeout follows. */
+            /** @description The duration of its media, from which its timeout follows. */
             duration?: number | string | null;
             /** @description The earliest time it may start. */
             not_before?: string | null;
@@ -2248,50 +2248,50 @@ export interface components {
             start_before?: string | null;
             /** @description Fail it if it has not ended by then; cancel it if it is still queued. */
             finish_before?: string | null;
-            /** @description How long it waits while no known worker can run it: a duration, 0 or never. */
+            /** @description How long it waits if no known worker can run it: a duration, 0 or never. */
             capability_grace?: number | string | null;
-            /** @description What the worker should have if possible, such as 'cache:repo==linux'. Never delays the job. */
+            /** @description What the worker should have if possible, such as 'cache:repo==linux'. It never delays the job. */
             prefers?: string[];
-            /** @description Never run two jobs with the same value here on one worker at the same time. */
+            /** @description Never run two jobs with the same value on one worker at the same time. */
             apart?: string | null;
-            /** @description How many jobs with this key run at the same time; 1 unless given. */
+            /** @description How many jobs with this key may run at the same time; default 1. */
             concurrency?: components["schemas"]["Concurrency"] | null;
-            /** @description The most jobs with this key that start within the given time. */
+            /** @description How many jobs with this key may start within the given time. */
             rate?: components["schemas"]["RateLimit"] | null;
-            /** @description Jobs in preempting queues may take its worker; it is queued again. */
+            /** @description Jobs in preempting queues may take its worker; this job is queued again. */
             preemptible?: boolean;
-            /** @description How many more tries it gets after any failure. Default: 3, after transient failures only. */
+            /** @description How many times it is retried after any failure. Default: 3, after transient failures only. */
             retries?: number | null;
-            /** @description Which failures to retry it after: with `retries` only these, without it these and transient ones. Classes of failures and, for functions, exceptions. */
+            /** @description Which failures are retried: with `retries` only these, without it these and transient ones. Classes of failures and, for functions, exceptions. */
             retry_on?: string[];
-            /** @description Failures that it is never retried after: classes of failures and, for functions, exceptions. */
+            /** @description Which failures are never retried: classes of failures and, for functions, exceptions. */
             no_retry_on?: string[];
-            /** @description How long it waits before a retry: initial, then factor times longer each time, up to max; each wait is shortened at random, by up to the fraction jitter. */
+            /** @description How long it waits before a retry: first initial, then factor times longer each time, up to max; each wait is shortened at random, by up to the fraction jitter. */
             backoff?: components["schemas"]["Backoff"] | null;
-            /** @description A key that one job has at a time: submitting it again returns the job that has it, until that has ended. */
+            /** @description A unique key: submitting it again returns the job that holds the key, until that job has ended. */
             key?: string | null;
-            /** @description How long it keeps its key, counted from its submission, even if it ends earlier. */
+            /** @description How long it holds its key, counted from its submission, even if it ends earlier. */
             key_for?: number | string | null;
-            /** @description The kind of work it is: run times of a kind predict those of its next jobs. Default: its function, or its program and first argument. */
+            /** @description The kind of work: past run times of a kind predict the next ones. Default: its function, or its program and first argument. */
             kind?: string | null;
             /** @description Names and values to find it by. */
             labels?: {
                 [key: string]: string;
             } | null;
-            /** @description A name to show for it. */
+            /** @description A name to display. */
             name?: string | null;
-            /** @description Its namespace. Default: that of the token, or default. */
+            /** @description Its namespace. Default: the token's namespace, or default. */
             namespace?: string | null;
-            /** @description The id of a job whose effective priority it takes if it has none. */
+            /** @description The id of a job whose effective priority it inherits if it has none. */
             parent?: number | null;
-            /** @description The trace it belongs to, as a W3C traceparent. Default: that of the client. */
+            /** @description The trace it belongs to, as a W3C traceparent. Default: the client's trace. */
             trace?: string | null;
             /** @description Who submitted it. Set by the server. */
             submitted_by?: string | null;
         };
         /**
          * JobLimits
-         * @description What a job may use; sizes are bytes or text such as "4GiB". A missing one is no limit.
+         * @description What a job may use; sizes are bytes or text such as "4GiB". A missing one means no limit.
          */
         JobLimits: {
             memory?: number | string | null;
@@ -2310,7 +2310,7 @@ export interface components {
         };
         /**
          * RateLimit
-         * @description At most `max` jobs with this key start in any stretch of `per`, in one namespace.
+         * @description At most `max` jobs with this key start within any `per`, in one namespace.
          */
         RateLimit: {
             key: string;
@@ -2319,7 +2319,7 @@ export interface components {
         };
         /**
          * Backoff
-         * @description How long a job waits before a retry. What is missing comes from the server's settings.
+         * @description How long a job waits before a retry. Missing fields come from the server's settings.
          */
         Backoff: {
             initial?: number | string | null;
@@ -2331,11 +2331,11 @@ export interface components {
          * NewWorkflow
          * @description The workflow that a submission makes.
          *
-         *         `priority` is the base of its jobs that name none. While another workflow has this `key`, it
-         *         is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
-         *         or “forever”. `template` is “name@version”.
-         *         Reactions are those of `wire/reactions.py`. `outputs` are results of its jobs, by name:
-         *         `{"version": {"$result": {"job": "plan", "output": "version"}}}`.
+         *         `priority` is the base of its jobs that name none. While another workflow holds this `key`, the
+         *         answer is that one instead of a new one: until it ends, or as long as its `key_for` says, a
+         *         duration or “forever”. `template` is “name@version”. Reactions are those of `wire/reactions.py`.
+         *         `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan", "output":
+         *         "version"}}}`.
          */
         NewWorkflow: {
             name: string;
@@ -2368,8 +2368,8 @@ export interface components {
          * JobList
          * @description One page; `next` is the cursor of the following one.
          *
-         *         A call looks at a bounded number of rows: `looked` says at how many. A page may therefore be
-         *         short, or empty, and have a `next`.
+         *         A call reads a bounded number of rows, given in `looked`. A page may therefore be short, or
+         *         empty, and still have a `next`.
          */
         JobList: {
             jobs: components["schemas"]["Job"][];
@@ -2382,11 +2382,11 @@ export interface components {
         };
         /**
          * Job
-         * @description A job as it is shown.
+         * @description A job for display.
          *
-         *         `after` and `after_any` name what it waits for now: where a dependency was retried, its
-         *         successor. `dependencies` and `dependents` list all of them, also those that were superseded.
-         *         Lists leave these two, `attempts`, `transitions` and `artifacts` empty.
+         *         `after` and `after_any` name what it waits for now: if a dependency was retried, its successor.
+         *         `dependencies` and `dependents` list all of them, including superseded ones. Lists leave these
+         *         two, `attempts`, `transitions` and `artifacts` empty.
          */
         Job: {
             id: number;
@@ -2480,7 +2480,7 @@ export interface components {
         };
         /**
          * Priority
-         * @description `inherited` are the levels by which jobs that wait for this one lift it.
+         * @description `inherited` are the levels that the job gains from jobs that wait for it.
          */
         Priority: {
             base: number;
@@ -2491,7 +2491,7 @@ export interface components {
         };
         /**
          * AttemptInfo
-         * @description An attempt; one that was handed back unstarted has the number of the one after it.
+         * @description An attempt; one that was handed back unstarted has the number of the next one.
          */
         AttemptInfo: {
             number: number;
@@ -2507,7 +2507,7 @@ export interface components {
         };
         /**
          * FailureInfo
-         * @description Its class goes by `class` in JSON. `exception` is what ended a function, for its job.
+         * @description The class is named `class` in JSON. `exception` is what ended the function of the job.
          */
         FailureInfo: {
             class: string;
@@ -2518,7 +2518,7 @@ export interface components {
         };
         /**
          * ExceptionInfo
-         * @description An exception as text. `type` has its module, unless it is built in.
+         * @description An exception as text. `type` includes its module, except for built-in ones.
          */
         ExceptionInfo: {
             type: string;
@@ -2564,7 +2564,7 @@ export interface components {
         };
         /**
          * RunStatistics
-         * @description What completed jobs of this kind took: seconds, and bytes where that was measured.
+         * @description Statistics of completed jobs of this kind: run times in seconds, and bytes if measured.
          */
         RunStatistics: {
             /** @default  */
@@ -2581,7 +2581,7 @@ export interface components {
          * @description A job that another waits for, or that waits for it.
          *
          *         With `any_end`, any end of the dependency is enough. If it was retried, `superseded_by` is the
-         *         job that took its place.
+         *         job that replaced it.
          */
         LinkedJob: {
             job: number;
@@ -2593,7 +2593,7 @@ export interface components {
         };
         /**
          * StepInfo
-         * @description A step of a job as it is shown; `attempt` is the one that stored it or asked last.
+         * @description A step of a job for display; `attempt` is the one that stored it or requested it last.
          */
         StepInfo: {
             key: string;
@@ -2616,8 +2616,8 @@ export interface components {
          * JobCount
          * @description How many jobs match a filter.
          *
-         *         With `exact` there are `count`; otherwise there are at least so many among the `looked` newest
-         *         rows, and `estimate`, if there is one, says how many in all if the rest is like them.
+         *         With `exact`, `count` is the total. Otherwise it is the number among the `looked` newest rows, a
+         *         lower bound, and `estimate`, if given, is the expected total if the rest is like those rows.
          */
         JobCount: {
             count: number;
@@ -2630,7 +2630,8 @@ export interface components {
          * WaitRequest
          * @description Waits at most `timeout` seconds until one of these jobs has ended.
          *
-         *         With `until` all or failure, until all of them have; failure: or until one did not complete.
+         *         `until` can be `all`: when all have ended; or `failure`: also at the first that did not
+         *         complete.
          */
         WaitRequest: {
             ids: number[];
@@ -2640,7 +2641,7 @@ export interface components {
         };
         /**
          * WaitReply
-         * @description Those that have ended, as lists show them, at most 1000; `more` have ended too.
+         * @description Those that have ended, as lists show them, at most 1000; `more` counts further ended ones.
          */
         WaitReply: {
             jobs: components["schemas"]["Job"][];
@@ -2693,7 +2694,7 @@ export interface components {
         };
         /**
          * DeletedJob
-         * @description `applied` is False if it did not exist any more, or if there is a `refusal`.
+         * @description `applied` is False if it no longer existed, or if there is a `refusal`.
          */
         DeletedJob: {
             id: number;
@@ -2710,7 +2711,7 @@ export interface components {
         };
         /**
          * RetryReply
-         * @description The job that took the place of the old one.
+         * @description The job that replaced the old one.
          */
         RetryReply: {
             id: number;
@@ -2727,7 +2728,7 @@ export interface components {
          * JobChain
          * @description A job with those it supersedes and those that supersede it, the oldest first.
          *
-         *         `more` says that the chain goes on beyond what is shown.
+         *         `more` says that the chain continues beyond what is shown.
          */
         JobChain: {
             jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
@@ -2747,11 +2748,11 @@ export interface components {
         };
         /**
          * Reproduction
-         * @description How to run a job again by hand. Nothing in it is secret: secrets are named only.
+         * @description How to run a job again by hand. It contains no secrets, only their names.
          *
-         *         `command` and `python` submit it again; `call` runs its function here, and `program` is what
-         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode that its
-         *         worker ran it in; None if that was restarted since.
+         *         `command` and `python` submit it again; `call` runs its function locally, and `program` is what
+         *         the worker started. `fetch` gets the files that it read. `isolation` is the mode that its worker
+         *         ran it in; None if the worker was restarted since.
          */
         Reproduction: {
             job: number;
@@ -2790,10 +2791,9 @@ export interface components {
          * BulkRequest
          * @description Applies an action to the next jobs that match `where`, from the cursor `after` on.
          *
-         *         `where` needs at least one filter. Without `state` it is about the jobs that the action can
-         *         change: open jobs, or failed ones to retry.
-         *         `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
-         *         `at_most` bounds how many jobs this call changes.
+         *         `where` needs at least one filter. Without `state` it applies to the jobs that the action can
+         *         change: open jobs, or failed ones to retry. `dry_run` only counts them. If the reply has `next`,
+         *         send it as `after` to continue. `at_most` bounds how many jobs this call changes.
          */
         BulkRequest: {
             /** @enum {unknown} */
@@ -2807,7 +2807,7 @@ export interface components {
         };
         /**
          * Where
-         * @description The filters of a list of jobs, and of what is done with many jobs at once.
+         * @description The filters for lists of jobs, and for actions on many jobs at once.
          */
         Where: {
             state?: string[];
@@ -2829,7 +2829,7 @@ export interface components {
         };
         /**
          * BulkReply
-         * @description What one call did; `refused` holds the first of `refusals`.
+         * @description What one call did; `refused` lists the first few of `refusals`.
          */
         BulkReply: {
             matched: number;
@@ -2848,7 +2848,7 @@ export interface components {
         };
         /**
          * PreviewRequest
-         * @description Asks how many jobs an action on `where` would be about.
+         * @description Asks how many jobs an action on `where` would change.
          */
         "windlass.wire.bulk.PreviewRequest": {
             /** @enum {unknown} */
@@ -2857,11 +2857,11 @@ export interface components {
         };
         /**
          * PreviewReply
-         * @description How many jobs an action would be about, and how sure that is: see `JobCount`.
+         * @description How many jobs an action would change, and how certain that is: see `JobCount`.
          *
          *         Only jobs that the action can change are counted; `only_own` means that the caller may change
-         *         only those that it submitted. To change what was counted, send `where` and `after` with the
-         *         action: they leave out other jobs, and those that were submitted since.
+         *         only its own submissions. To change what was counted, send `where` and `after` with the action:
+         *         they leave out other jobs, and those submitted since.
          */
         PreviewReply: {
             count: number;
@@ -2897,7 +2897,7 @@ export interface components {
         };
         /**
          * SendRequest
-         * @description A signal. Sent again with the same `key`, it is answered as before and not repeated.
+         * @description A signal. If sent again with the same `key`, it gets the same answer and is not repeated.
          */
         SendRequest: {
             name: string;
@@ -2925,9 +2925,9 @@ export interface components {
         };
         /**
          * Question
-         * @description A question that a job waits to have answered; `schema` is JSON Schema, or None.
+         * @description An unanswered question of a job; `schema` is JSON Schema, or None.
          *
-         *         `may_answer` says whether the caller may: submitters answer those of their own jobs.
+         *         `may_answer` says whether the caller may answer: submitters answer questions of their own jobs.
          */
         Question: {
             job: number;
@@ -2942,7 +2942,7 @@ export interface components {
         };
         /**
          * AnswerRequest
-         * @description An answer; `key` may be left out if the job has asked one question only.
+         * @description An answer; `key` may be omitted if the job has asked only one question.
          */
         AnswerRequest: {
             value: unknown;
@@ -2958,7 +2958,7 @@ export interface components {
         };
         /**
          * Explanation
-         * @description Why a job is in its state. `ahead_more` means that more than `ahead` are before it.
+         * @description Why a job is in its state. `ahead_more` means that more than `ahead` jobs come before it.
          *
          *         `notes` mention its deadlines, a worker reserved for it, and its rejection.
          */
@@ -3002,7 +3002,7 @@ export interface components {
          * WorkerEntry
          * @description One worker, or a group of workers that cannot take the job for the same reason.
          *
-         *         `why` is their first obstacle in words, `also` holds the further ones.
+         *         `why` is the first obstacle in words; `also` lists the others.
          */
         WorkerEntry: {
             /** @default null */
@@ -3073,9 +3073,9 @@ export interface components {
         };
         /**
          * Request
-         * @description A call of the API that carries out a step at once, and the right that it needs.
+         * @description An API call that carries out a step, and the right that it needs.
          *
-         *         `namespace` is where the right is needed; without one, everywhere.
+         *         `namespace` is where the right is needed; empty means everywhere.
          */
         Request: {
             /** @enum {unknown} */
@@ -3089,7 +3089,7 @@ export interface components {
         };
         /**
          * Matrix
-         * @description Workers and what a job asks of them, the nearest first; `more` workers are not listed.
+         * @description Workers and the job's requirements, the best match first; `more` workers are not listed.
          */
         Matrix: {
             job: number;
@@ -3100,7 +3100,7 @@ export interface components {
         };
         /**
          * Column
-         * @description One thing that a worker must have for a job: a clause, or that it takes jobs now.
+         * @description One thing that a worker must have for a job: it meets a clause, or takes jobs now.
          */
         Column: {
             clause: string;
@@ -3108,7 +3108,7 @@ export interface components {
         };
         /**
          * MatrixRow
-         * @description One worker, or workers that differ in nothing that matters to the job.
+         * @description One worker, or several that differ in nothing that matters to the job.
          */
         MatrixRow: {
             /** @default null */
@@ -3124,7 +3124,7 @@ export interface components {
         };
         /**
          * Cell
-         * @description Whether workers meet a clause, and what they have. null: not looked at.
+         * @description Whether workers meet a clause, and what they have. null: not checked.
          */
         Cell: {
             met: boolean | null;
@@ -3135,7 +3135,8 @@ export interface components {
          * TimeSpent
          * @description A job's time by cause; the parts add up to the total. `waited` excludes running time.
          *
-         *         `segments` are the same time in order. If there are many, `left_out` of the middle are missing.
+         *         `segments` list the same time in order. If there are too many, `left_out` counts those omitted
+         *         from the middle.
          */
         TimeSpent: {
             job: number;
@@ -3217,8 +3218,8 @@ export interface components {
          * LogLines
          * @description A page of the log of one attempt, which has `bytes` in `total` lines so far.
          *
-         *         `is_over` says that no more can come. `colours` are the ANSI sequences in force where the first
-         *         line begins, as far as they were set in the 64 KiB before it.
+         *         `is_over` says that nothing more can come. `colours` are the ANSI sequences in force where the
+         *         first line begins, if they were set in the 64 KiB before it.
          */
         LogLines: {
             attempt: number;
@@ -3249,7 +3250,8 @@ export interface components {
          * LogMatches
          * @description Matching lines, in the order of the search.
          *
-         *         One call looks at `scanned` bytes at most; the search goes on from `next`. null: it is over.
+         *         One call searches a limited number of bytes, `scanned`; the search continues at `next`. null: it
+         *         is complete.
          */
         LogMatches: {
             matches: components["schemas"]["LogMatch"][];
@@ -3258,7 +3260,7 @@ export interface components {
         };
         /**
          * LogMatch
-         * @description A line that matches: the first match in it at `offset`, and the text around it.
+         * @description A matching line: its first match is at `offset`, with the text around it.
          */
         LogMatch: {
             line: number;
@@ -3269,7 +3271,7 @@ export interface components {
         };
         /**
          * Stack
-         * @description Where the function of a running attempt is; the function's own thread or task is first.
+         * @description The stack of a running attempt's function; its own thread or task is first.
          */
         Stack: {
             job: number;
@@ -3288,7 +3290,7 @@ export interface components {
         };
         /**
          * StackFrame
-         * @description A place in the code: a call, or where the innermost one is.
+         * @description A place in the code: a call, or the current line of the innermost one.
          */
         StackFrame: {
             file: string;
@@ -3314,12 +3316,12 @@ export interface components {
          * EnrolRequest
          * @description A worker's process introduces itself.
          *
-         *         The first time with a single-use `code`, or without one to wait for approval; later
-         *         with its own secret. `takeover` means that it holds the lock of its state directory and
-         *         has killed the process groups recorded there. `token` is the secret that it wants to enrol
-         *         with from now on: it has stored it before it asks, so that it may ask again when the answer
-         *         was lost. `stopped` tells how the last process of this worker ended. Both `takeover` and
-         *         `stopped` count only if it proves to be that worker.
+         *         The first time it sends a single-use `code`, or none and waits for approval; later its own
+         *         secret. `takeover` means that it holds the lock of its state directory and has killed the
+         *         process groups recorded there. `token` is the secret that it will enrol with from now on: it has
+         *         stored it before it asks, so that it can ask again if the answer is lost. `stopped` tells how
+         *         the last process of this worker ended. Both `takeover` and `stopped` count only with proof that
+         *         it is that worker.
          */
         EnrolRequest: {
             name: string;
@@ -3346,11 +3348,10 @@ export interface components {
          * Finished
          * @description An attempt ended on the worker, and its results are uploaded.
          *
-         *         `failure` names the class; without it, the text of `message` decides. A `misfit` means that
-         *         the arguments were refused before the job ran: such a job is rejected. `raised` describes
-         *         the exception that ended a function. `suspended`: its function waits for what it has asked
-         *         the server for. `own_limit`: the job passed a limit of its own, which tells nothing about the
-         *         worker.
+         *         `failure` names the class; without it, the text of `message` decides. A `misfit` means that the
+         *         arguments were refused before the job ran: such a job is rejected. `raised` describes the
+         *         exception that ended a function. `suspended`: its function waits for something it requested from
+         *         the server. `own_limit`: the job passed a limit of its own, which says nothing about the worker.
          */
         Finished: {
             job: number;
@@ -3377,10 +3378,10 @@ export interface components {
         };
         /**
          * Raised
-         * @description The exception that ended a function: the names of its classes, and what it asks for.
+         * @description The exception that ended a function: the names of its classes, and the retry it asks for.
          *
-         *         `after_ms` is how long a retry that it asks for waits; None: as long as any other.
-         *         `exception` is for those who wait for the result.
+         *         `after_ms` is how long that retry waits; None: the usual time. `exception` is for callers that
+         *         wait for the result.
          */
         Raised: {
             /** @default [] */
@@ -3394,7 +3395,7 @@ export interface components {
         };
         /**
          * EnrolReply
-         * @description The worker's identity and the rules it must keep. `token` is that of this incarnation.
+         * @description The worker's identity and the rules it must follow. `token` belongs to this incarnation.
          */
         EnrolReply: {
             worker: number;
@@ -3453,10 +3454,10 @@ export interface components {
          * SyncRequest
          * @description Heartbeat, starts, results, claims and cancellations at once.
          *
-         *         `wait_ms` is how long the server may delay the answer, at most a heartbeat.
-         *         `received` is the highest lease number the agent has seen. With `prefetch` jobs come
-         *         as assigned and are launched only after `started` was answered. An agent is `stopping` once it
-         *         takes no more jobs because its process is about to end.
+         *         `wait_ms` is how long the server may delay the answer, at most a heartbeat. `received` is the
+         *         highest lease number the agent has seen. With `prefetch` jobs come as assigned and are launched
+         *         only after `started` was answered. An agent is `stopping` once it takes no more jobs because its
+         *         process is about to exit.
          */
         SyncRequest: {
             incarnation: number;
@@ -3496,8 +3497,8 @@ export interface components {
          * Released
          * @description The worker gives this attempt back through no fault of the job.
          *
-         *         A reason on an attempt that never started is a refusal: the job backs off and avoids
-         *         this worker for a while. With `back_off` the next attempt waits, because it would fail too. An
+         *         For an attempt that never started, a reason means a refusal: the job backs off and avoids this
+         *         worker for a while. With `back_off` the next attempt waits, because it would fail too. An
          *         `unable` worker cannot run such jobs, and its metadata says so from this sync on.
          */
         Released: {
@@ -3522,9 +3523,9 @@ export interface components {
          * SyncReply
          * @description What the agent must do.
          *
-         *         `applied` is False if the request reported something and changed nothing: all of it was recorded
-         *         before, or refused. `stale` means that the request was not looked at, because a newer one had
-         *         come before it. A `pending` worker gets no jobs before an operator has approved it.
+         *         `applied` is False if the request reported something and changed nothing: all of it was already
+         *         recorded, or refused. `stale` means that the request was ignored, because a newer one had come
+         *         before it. A `pending` worker gets no jobs until an operator has approved it.
          */
         SyncReply: {
             /** @default [] */
@@ -3550,7 +3551,7 @@ export interface components {
          * Assignment
          * @description A job given to this incarnation, under a lease; `indices` are those it holds, by resource.
          *
-         *         `isolation` is the weakest mode that its queue allows. `handed_back` counts the attempts before
+         *         `isolation` is the weakest mode that its queue allows. `handed_back` counts the earlier attempts
          *         that no worker started.
          */
         Assignment: {
@@ -3590,7 +3591,8 @@ export interface components {
         };
         /**
          * StackWanted
-         * @description Somebody wants to see where the function of this attempt is; `request` comes back.
+         * @description Somebody requested the stack of this attempt's function; `request` is returned with the
+         *         answer.
          */
         StackWanted: {
             job: number;
@@ -3634,11 +3636,11 @@ export interface components {
         };
         /**
          * StepRequest
-         * @description What the function of a running job asks for.
+         * @description A request from the function of a running job.
          *
-         *         `value` is the result to store or the payload to send, `name` that of a signal, `wait_ms` how
-         *         long to wait at most. `join` waits for `jobs` to end. `alive` only says that the function is
-         *         still at work.
+         *         `value` is the result to store or the payload to send, `name` is the signal's, `wait_ms` the
+         *         maximum wait. `join` waits for `jobs` to end. `alive` only says that the function is still at
+         *         work.
          */
         StepRequest: {
             /** @enum {unknown} */
@@ -3653,7 +3655,7 @@ export interface components {
         };
         /**
          * StepReply
-         * @description What is known of a step; `pending`: the function has to wait, and ends its attempt.
+         * @description The state of a step; `pending`: the function has to wait, and ends its attempt.
          */
         StepReply: {
             /** @enum {unknown} */
@@ -3775,7 +3777,7 @@ export interface components {
          * TokenRequest
          * @description A new token. `namespaces` empty: all. `expires` is a duration from now.
          *
-         *         Without `expires`, the server's setting `access.token_lifetime` counts.
+         *         Without `expires`, the server's setting `access.token_lifetime` applies.
          */
         TokenRequest: {
             name: string;
@@ -3793,7 +3795,8 @@ export interface components {
         };
         /**
          * RotateRequest
-         * @description A new secret. The old one is valid for `grace` more; `expires` None: as long as it was.
+         * @description A new secret. The old one stays valid for `grace`; without `expires`, the lifetime stays the
+         *         same.
          */
         RotateRequest: {
             grace?: number | string;
@@ -3801,7 +3804,7 @@ export interface components {
         };
         /**
          * CodeRequest
-         * @description A new code; `worker` is the only name it is good for. `takeover` needs a name.
+         * @description A new code; with `worker` it is only valid for that name. `takeover` needs a name.
          */
         CodeRequest: {
             expires?: number | string;
@@ -3827,10 +3830,10 @@ export interface components {
         };
         /**
          * Workflow
-         * @description A workflow as it is shown; `counts` is the number of jobs per state.
+         * @description A workflow for display; `counts` is the number of jobs per state.
          *
-         *         `priority` is the default base of its jobs, `run` rises each time it is reopened,
-         *         `supersedes` is the workflow that this one repeats from scratch.
+         *         `priority` is the default base of its jobs, `run` rises each time it is reopened, `supersedes`
+         *         is the workflow that this one repeats from the start.
          */
         Workflow: {
             id: number;
@@ -3912,11 +3915,11 @@ export interface components {
         };
         /**
          * WorkflowGraph
-         * @description What is shown of a workflow's graph. Each group comes before what is in it.
+         * @description What is shown of a workflow's graph. Each group comes before its contents.
          *
-         *         `version` changes when jobs are added or retried: then the graph is to be asked for again.
-         *         `left_closed` are groups that were asked for and would have been too much. Of more edges than
-         *         are shown, those with the most dependencies are; `edges_left_out` counts the others.
+         *         `version` changes when jobs are added or retried: then request the graph again. `left_closed`
+         *         are requested groups that did not fit. If there are too many edges, those with the most
+         *         dependencies are shown; `edges_left_out` counts the others.
          */
         WorkflowGraph: {
             workflow: number;
@@ -3935,10 +3938,10 @@ export interface components {
         };
         /**
          * GraphNode
-         * @description A job, or a group of jobs, with its place on the plane.
+         * @description A job, or a group of jobs, with its position.
          *
          *         `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
-         *         open group around it. `layer` and `last_layer` say how many jobs are before it in the longest
+         *         open group around it. `layer` and `last_layer` say how many jobs precede it in the longest
          *         chain. `critical` means that the longest chain goes through it.
          */
         GraphNode: {
@@ -3966,7 +3969,7 @@ export interface components {
         };
         /**
          * GraphEdge
-         * @description Dependencies between two nodes that are not open: `target` waits for `source`.
+         * @description Dependencies between two closed nodes: `target` waits for `source`.
          */
         GraphEdge: {
             source: string;
@@ -3977,7 +3980,7 @@ export interface components {
         };
         /**
          * GraphStates
-         * @description The states of what is shown, by node, without its positions.
+         * @description The states of the shown nodes, without positions.
          */
         GraphStates: {
             workflow: number;
@@ -3994,10 +3997,10 @@ export interface components {
         };
         /**
          * WorkflowProgress
-         * @description How far a workflow is; times are milliseconds from now.
+         * @description The progress of a workflow; times are milliseconds from now.
          *
-         *         `left` says when it may end if `at_once` jobs run at a time; null if it has ended or
-         *         if nobody knows. `unknown` jobs have no known run time and count as nothing.
+         *         `left` says when it may end if `at_once` jobs run at a time; null if it has ended or is unknown.
+         *         `unknown` jobs have no known run time and count as 0.
          */
         WorkflowProgress: {
             workflow: number;
@@ -4025,7 +4028,8 @@ export interface components {
         };
         /**
          * CriticalPath
-         * @description The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle.
+         * @description The chain of dependent jobs that takes longest; `left_out` counts omitted jobs in its
+         *         middle.
          */
         CriticalPath: {
             jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
@@ -4059,8 +4063,8 @@ export interface components {
          * WorkflowTimeline
          * @description When attempts ran. Times are milliseconds since 1970.
          *
-         *         `lanes` begin with number `first` of `lanes_total`. In a gap no attempt ran, so that it can be
-         *         drawn short.
+         *         `lanes` begin with number `first` of `lanes_total`. No attempt ran in a gap, so it can be drawn
+         *         short.
          */
         WorkflowTimeline: {
             workflow: number;
@@ -4102,7 +4106,7 @@ export interface components {
         };
         /**
          * TimelineGap
-         * @description A time in which nothing ran.
+         * @description A period in which nothing ran.
          */
         TimelineGap: {
             start: number;
@@ -4110,7 +4114,7 @@ export interface components {
         };
         /**
          * WorkflowComparison
-         * @description What two workflows differ in, the largest differences first; at most so many are listed.
+         * @description The differences of two workflows, the largest first, up to a limit.
          */
         WorkflowComparison: {
             a: components["schemas"]["Compared"];
@@ -4136,7 +4140,7 @@ export interface components {
         };
         /**
          * ComparedJob
-         * @description A job that differs: its state, its arguments, how long it ran or waited, or it is in one.
+         * @description A job that differs in state, arguments, run time or wait, or is in only one run.
          */
         ComparedJob: {
             name: string;
@@ -4150,7 +4154,7 @@ export interface components {
         };
         /**
          * ComparedSide
-         * @description A job in one of two runs; times are milliseconds, null if there are none yet.
+         * @description A job in one of two runs; times are milliseconds, null if unknown.
          */
         ComparedSide: {
             job: number;
@@ -4204,7 +4208,7 @@ export interface components {
         };
         /**
          * StartRequest
-         * @description `version` 0 is the newest. `priority`, `key` and `key_for` override those of the template.
+         * @description `version` 0 is the newest. `priority`, `key` and `key_for` override the template's.
          *
          *         `submission_key` makes the call idempotent: repeating it returns the first answer.
          */
@@ -4232,7 +4236,7 @@ export interface components {
         };
         /**
          * Schedule
-         * @description A schedule as it is shown; lists leave `runs` and `coming` empty.
+         * @description A schedule for display; lists leave `runs` and `coming` empty.
          *
          *         `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
          */
@@ -4266,7 +4270,7 @@ export interface components {
          * ScheduleRun
          * @description One run; `slot` is None for those started by hand.
          *
-         *         `workflow_state` is how its workflow is doing, if it was started and still exists.
+         *         `workflow_state` is the state of its workflow, if it was started and still exists.
          */
         ScheduleRun: {
             id: number;
@@ -4284,10 +4288,10 @@ export interface components {
          * ScheduleRequest
          * @description Creates or replaces a schedule that starts a template with `parameters`, or `jobs`.
          *
-         *         Its slots are those of a `cron` line in a time `zone`, or come `every` so often ("90m", or a
-         *         number of seconds) from its creation on.
-         *         `overlap` decides about slots that come due while a run is still open, `catch_up` about
-         *         slots missed while no server ran; `catch_up_limit` bounds what "all" means.
+         *         Its slots come from a `cron` line in a time `zone`, or from an interval `every` ("90m", or a
+         *         number of seconds) that starts at its creation. `overlap` decides about slots that come due
+         *         while a run is still open, `catch_up` about slots missed while no server ran; `catch_up_limit`
+         *         bounds what "all" means.
          */
         ScheduleRequest: {
             cron?: string | null;
@@ -4381,8 +4385,8 @@ export interface components {
          * @description Work that the same workers and pools can run, and how long it would take.
          *
          *         `slots` is how many of these jobs fit at once, by slots and resources of the workers. With
-         *         `more`, further queued jobs were not counted. `obstacle` says why no worker can run it.
-         *         `shapes` are the numbers by which its jobs can be asked for.
+         *         `more`, further queued jobs were not counted. `obstacle` says why no worker can run it. `shapes`
+         *         are the numbers to filter its jobs by.
          */
         PlanTarget: {
             jobs: string;
@@ -4428,7 +4432,7 @@ export interface components {
          * Overview
          * @description A farm at a glance, in slots of `step` seconds.
          *
-         *         `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
+         *         `times` are the starts of the slots, in seconds since 1970. Counts include everything before
          *         `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
          *         together.
          */
@@ -4462,7 +4466,7 @@ export interface components {
          * @description What happened to the jobs of a queue in each slot; None where nothing is known.
          *
          *         `queue` is None for several queues together. `now` is how many jobs are in each open state.
-         *         Waits (of first attempts) and run times (of those that completed) are in seconds.
+         *         Waits (of first attempts) and run times (of completed jobs) are in seconds.
          */
         QueueFigures: {
             queue: string | null;
@@ -4493,10 +4497,10 @@ export interface components {
         };
         /**
          * AttentionItem
-         * @description Something that a person should look at.
+         * @description Something that a person should check.
          *
-         *         `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
-         *         filter that shows them. What no request helps against has a `look`.
+         *         `exact` is False if there may be more than `count`. `link` is a dashboard view with the filter
+         *         that shows them. An item that no request can fix has a `look`.
          */
         AttentionItem: {
             kind: string;
@@ -4515,7 +4519,7 @@ export interface components {
         };
         /**
          * Help
-         * @description A request that would help, for those who have the right `needs`.
+         * @description A request that would help, for callers who have the right `needs`.
          */
         Help: {
             label: string;
@@ -4528,7 +4532,7 @@ export interface components {
         };
         /**
          * Look
-         * @description A view of the dashboard where a person goes on, and what they do there.
+         * @description The dashboard view where a person continues, and what they do there.
          */
         Look: {
             label: string;
@@ -4536,7 +4540,7 @@ export interface components {
         };
         /**
          * TaskList
-         * @description With `more`, workers have told of further ones.
+         * @description With `more`, workers have reported further ones.
          */
         TaskList: {
             tasks: components["schemas"]["TaskInfo"][];
@@ -4547,9 +4551,9 @@ export interface components {
          * TaskInfo
          * @description A task, or a function by its path, as a form needs it.
          *
-         *         `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-         *         they are sent as a list, in this `order`. `options` are the defaults of its jobs.
-         *         `workers` counts those that have it; it is 0 for built-in tasks.
+         *         `schema` is the JSON schema of its arguments, empty if unknown; if `positional`, they are sent
+         *         as a list, in this `order`. `options` are the defaults of its jobs. `workers` counts the workers
+         *         that have it; it is 0 for built-in tasks.
          */
         TaskInfo: {
             name: string;
@@ -4578,9 +4582,9 @@ export interface components {
         };
         /**
          * Preview
-         * @description What is wrong with a job, or how it is submitted by command line and by Python.
+         * @description What is wrong with a job, or how to submit it by command line and by Python.
          *
-         *         `call` runs its function in place, without a queue. `notes` do not keep it from being submitted.
+         *         `call` runs its function locally, without a queue. `notes` do not prevent its submission.
          */
         Preview: {
             problems: components["schemas"]["Problem"][];
@@ -4603,10 +4607,10 @@ export interface components {
         };
         /**
          * FleetPage
-         * @description Workers by name, from one page on; `next` is the `after` of the next page.
+         * @description Workers by name, one page; `next` is the `after` of the next page.
          *
-         *         `statuses` counts all workers that the other filters take, `kinds` those of each kind by
-         *         status, whatever state and kind were asked for.
+         *         `statuses` counts all workers that match the other filters, `kinds` those of each kind by
+         *         status, regardless of the filters on state and kind.
          */
         FleetPage: {
             workers: components["schemas"]["FleetWorker"][];
@@ -4644,7 +4648,8 @@ export interface components {
          * NamespaceLoad
          * @description A namespace: the jobs that workers hold, and those a worker could take now.
          *
-         *         With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+         *         With `more`, the number of ready jobs is a lower bound. `weight` is None for callers who may not
+         *         set it.
          */
         NamespaceLoad: {
             name: string;
@@ -4659,8 +4664,8 @@ export interface components {
          * WorkerHistory
          * @description What a worker did between two times.
          *
-         *         Attempts come by start, changes newest first. With `more` there are others, which were left
-         *         out: those before `complete_from`.
+         *         Attempts are ordered by start, changes newest first. With `more`, others before `complete_from`
+         *         were left out.
          */
         WorkerHistory: {
             from: string;
@@ -4673,12 +4678,12 @@ export interface components {
         };
         /**
          * WorkerSpell
-         * @description An attempt on a worker, from when it was assigned until it ended.
+         * @description An attempt on a worker, from assignment to end.
          *
-         *         Times are None where they lie outside the part of the log that was read, or have not come.
-         *         `job` and what describes it are None for a job that the caller may not see. `state` is where
-         *         the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
-         *         lasts. Only the newest attempts and those that last have a `name`.
+         *         Times are None if they are outside the part of the log that was read, or have not come. `job`
+         *         and its description are None for a job that the caller may not see. `state` is where the job
+         *         went: completed, failed, retrying, queued, suspended…; running or assigned while it lasts. Only
+         *         the newest and the current attempts have a `name`.
          */
         WorkerSpell: {
             attempt: number;
@@ -4710,9 +4715,9 @@ export interface components {
          * PoolHistory
          * @description What a pool did between two times.
          *
-         *         Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
-         *         `more` there are others, which were left out: those before `complete_from`. `reasons` are those
-         *         of the plan, newest first.
+         *         Machines are ordered by request, changes newest first. `sizes` begins with the size at `from`.
+         *         With `more`, others before `complete_from` were left out. `reasons` come from the plan, newest
+         *         first.
          */
         PoolHistory: {
             from: string;
@@ -4730,9 +4735,9 @@ export interface components {
          * @description A pool over time, in slots of `step` seconds; None where nothing is known.
          *
          *         `wanted` is the most it wanted in a slot, before limits, and `latency_seconds` the longest it
-         *         expected; None also if no worker could run the work. Seconds and money of machines are those of
-         *         the month so far, `budget_seconds` what a month may take; None means no limit. `started` and
-         *         `ended` count machines.
+         *         expected; also None if no worker could run the work. Seconds and cost of machines are for the
+         *         month so far, `budget_seconds` is the month's limit; None means no limit. `started` and `ended`
+         *         count machines.
          */
         PoolFigures: {
             step: number;
@@ -4768,9 +4773,9 @@ export interface components {
         };
         /**
          * PoolMachine
-         * @description A machine of a pool: when it was requested, when its worker was there, and its end.
+         * @description A machine of a pool: when it was requested, when its worker enrolled, and its end.
          *
-         *         Times are None where they lie outside the part of the log that was read, or have not come.
+         *         Times are None if they are outside the part of the log that was read, or have not come.
          */
         PoolMachine: {
             name: string;
@@ -4791,7 +4796,7 @@ export interface components {
         };
         /**
          * AuditList
-         * @description A page of the audit log; `next` is where the next one begins, None: there is none yet.
+         * @description A page of the audit log; `next` is where the next one begins, None at the end.
          */
         AuditList: {
             entries: components["schemas"]["AuditEntry"][];
@@ -4800,7 +4805,7 @@ export interface components {
         };
         /**
          * AuditEntry
-         * @description A call that changed something or was refused; `calls` equal ones if more than one.
+         * @description A call that changed something or was refused; `calls` counts identical calls.
          */
         AuditEntry: {
             id: number;
@@ -4823,7 +4828,8 @@ export interface components {
         };
         /**
          * SignInWays
-         * @description How people sign in on the page: always with a token, with `oidc` at their provider too.
+         * @description How people can sign in on the page: always with a token, and with `oidc` also at their
+         *         provider.
          */
         SignInWays: {
             oidc: boolean;
@@ -4833,7 +4839,7 @@ export interface components {
          * @description What opens a session: a token, or the code of a sign-in link.
          *
          *         A link may come from anybody. If the browser is signed in as somebody else, the link is refused
-         *         unless `replace` says that the person wants it.
+         *         unless `replace` confirms it.
          */
         SessionRequest: {
             token?: string | null;
@@ -4842,9 +4848,9 @@ export interface components {
         };
         /**
          * LinkCreated
-         * @description A link that signs in once: the server's address, then `path`. The code is never sent to it.
+         * @description A link that signs in once: the server's address, then `path`. The code stays in the browser.
          *
-         *         Browsers keep what follows `#` to themselves; the page sends it as the body of a request.
+         *         Browsers do not send what follows `#`; the page sends it in the body of a request.
          */
         LinkCreated: {
             path: string;
@@ -4863,8 +4869,8 @@ export interface components {
          * WhoAmI
          * @description The caller as the server sees it. `namespaces` empty: all.
          *
-         *         `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
-         *         of the newest event: a page that follows changes after it misses none of what it reads next.
+         *         `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number of
+         *         the newest event: a page that follows changes after `at` misses nothing.
          */
         WhoAmI: {
             name: string;
@@ -4883,8 +4889,8 @@ export interface components {
          * FuzzSolver
          * @description A solver that this server shows; `problem` says why its state cannot be read.
          *
-         *         `branches` are the names and patterns in its file. `unhealthy` counts commits that are still
-         *         to be fuzzed and raised an alarm.
+         *         `branches` are the names and patterns in its file. `unhealthy` counts commits in the schedule
+         *         that raised an alarm.
          */
         FuzzSolver: {
             name: string;
@@ -4913,7 +4919,7 @@ export interface components {
         };
         /**
          * FuzzStatus
-         * @description The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
+         * @description The state of one solver's pipeline. Lists are cut; `counts` has their full lengths.
          *
          *         `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
          *         solver has only one, and `shares` if it has no matrix. `lost_alarms` did not arrive by webhook
@@ -4973,7 +4979,7 @@ export interface components {
         };
         /**
          * FuzzFindingLine
-         * @description A finding in a list; `branches` has its state on each watched branch of several.
+         * @description A finding in a list; `branches` has its state on each of several watched branches.
          */
         FuzzFindingLine: {
             key: string;
@@ -5084,7 +5090,7 @@ export interface components {
         };
         /**
          * FuzzDay
-         * @description The runs of one day. `coverage` is as the engine counts it, None if it does not say.
+         * @description The runs of one day. `coverage` is the engine's count, None if it does not report one.
          */
         FuzzDay: {
             day: string;
@@ -5100,8 +5106,8 @@ export interface components {
          * FuzzCommitRuns
          * @description The runs of one commit with one target and engine.
          *
-         *         `gained` is how much more coverage they reached than all runs before, as the engine counts
-         *         it; `new_functions` and `new_lines` were reached by them first. None is not known.
+         *         `gained` is how much more coverage they reached than all earlier runs, as the engine counts it;
+         *         `new_functions` and `new_lines` were first reached by them. None means unknown.
          */
         FuzzCommitRuns: {
             commit: string;
@@ -5123,9 +5129,9 @@ export interface components {
         };
         /**
          * FuzzReportInfo
-         * @description The newest HTML coverage report; not all inputs ran unless it is `complete`.
+         * @description The newest HTML coverage report; `complete` means that all inputs ran.
          *
-         *         In a matrix, each of the `targets` has its own part; the figures are of all of them together.
+         *         In a matrix, each of the `targets` has its own part; the figures cover all of them.
          */
         FuzzReportInfo: {
             commit: string;
@@ -5157,7 +5163,7 @@ export interface components {
         };
         /**
          * FuzzReached
-         * @description What the fuzzing of one commit reached that nothing had reached before.
+         * @description What the fuzzing of one commit was the first to reach.
          */
         FuzzReached: {
             commit: string;
@@ -5165,7 +5171,8 @@ export interface components {
         };
         /**
          * FuzzTargetReached
-         * @description What the runs of one target reached first: some functions as path:signature, and counts.
+         * @description What the runs of one target were the first to reach: some functions as path:signature, and
+         *         counts.
          */
         FuzzTargetReached: {
             target: string;
@@ -5176,7 +5183,7 @@ export interface components {
         };
         /**
          * FuzzFinding
-         * @description A finding with its report in Markdown; `input_name` is that of the download.
+         * @description A finding with its report in Markdown; `input_name` is the name of the download.
          */
         FuzzFinding: {
             key: string;
@@ -5200,8 +5207,8 @@ export interface components {
          * FuzzOnBranch
          * @description What is known about a bug on one of several branches.
          *
-         *         It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since
-         *         which commit, and through which merge.
+         *         It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since which
+         *         commit, and through which merge.
          */
         FuzzOnBranch: {
             name: string;

@@ -1,4 +1,4 @@
-"""What `windlass doctor` says about fuzzing: the programs that it starts."""
+"""The checks of `windlass doctor` for fuzzing: the programs that it starts."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ TOOLS = (
 
 
 def check() -> Iterator[tuple[str, str, str]]:
-    """Yields whether each program that fuzzing may start is here."""
+    """Yields whether each program that fuzzing may start is installed."""
     for name, program, why in TOOLS:
         path = shutil.which(program)
         yield (name, "ok", path) if path else (name, "note", f"{program} not found: {why}")

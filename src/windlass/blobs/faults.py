@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 
-METADATA: Final = "169.254.169.254"  # asked for credentials if there are none
+METADATA: Final = "169.254.169.254"  # the library looks for credentials there if there are none
 ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 NO_KEYS: Final = (
     "expected keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a machine that "
     "has a role; found neither"
 )
-CHECK_KEYS: Final = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do"
+CHECK_KEYS: Final = "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions"
 _TRIED: Final = re.compile(
     r"Error performing (?P<method>[A-Z]+) (?P<url>\S+) in (?P<took>\S+?)"
     r"(?:, after (?P<again>\d+) retries\b.*?)? +- "
@@ -22,21 +22,21 @@ _TRIED: Final = re.compile(
 _ANSWER: Final = re.compile(r"non-2xx status code: (?P<status>\d{3} ?[A-Za-z ]*)")
 _CODE: Final = re.compile(r"<Code>([^<]{1,100})</Code>")
 _SAID: Final = re.compile(r"<Message>([^<]{1,200})</Message>")
-# What the library says about a connection, somewhere deep in its text, and what it means.
+# The library's texts about connections, usually deeply nested, and their meanings.
 _CAUSES: Final = (
-    ("ConnectionRefused", "nothing listens there"),
-    ("dns error", "its host name is not known"),
+    ("ConnectionRefused", "nothing is listening there"),
+    ("dns error", "its host name cannot be resolved"),
     ("kind: Timeout", "it did not answer in time"),
     ("InvalidCertificate", "its certificate is not trusted"),
-    ("InvalidContentType", "it does not speak TLS; the address may have to start with http://"),
-    ("InvalidMessage", "it does not speak TLS; the address may have to start with http://"),
+    ("InvalidContentType", "it does not speak TLS; the address may need to start with http://"),
+    ("InvalidMessage", "it does not speak TLS; the address may need to start with http://"),
 )
 
 
 def from_disk(error: OSError, where: str) -> StoreUnavailable:
     """Returns the error for a disk failure; a full disk has its own code."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    message = f"the disk that holds {where} is full, make room on it" if full else ""
+    message = f"the disk that holds {where} is full: free some space" if full else ""
     unavailable = StoreUnavailable(message or f"cannot use {where}: {error}", outcome_unknown=False)
     if full:
         unavailable.code = "disk_full"
@@ -47,7 +47,7 @@ def from_bucket(error: Exception, where: str) -> WindlassError:
     """Returns the error for a bucket failure; the operation may or may not have taken effect.
 
     It says what was tried, what went wrong and what to do, without the path, the query or the
-    debug text of the library.
+    library's debug text.
     """
     whole = str(error)
     text = " ".join(whole.partition("\n\n")[0].split())
@@ -59,10 +59,10 @@ def from_bucket(error: Exception, where: str) -> WindlassError:
 
 
 def unreachable_advice() -> str:
-    """Returns what to check if a server for S3 cannot be reached."""
+    """Returns what to check if an S3 server cannot be reached."""
     for name in ENDPOINTS:
         if os.environ.get(name):
-            return f"check {name} and that this server is running and can be reached from here"
+            return f"check {name}, and that the server is running and reachable from here"
     return "check the network, AWS_REGION, and AWS_ENDPOINT_URL if it is not Amazon's server"
 
 
@@ -75,7 +75,7 @@ def _no_answer(whole: str, tried: re.Match[str]) -> str:
 
 
 def _bad_answer(text: str, tried: re.Match[str]) -> str:
-    """Describes an answer that is no success; "" if the text has none."""
+    """Describes an error answer; "" if the text has none."""
     answer = _ANSWER.search(text)
     if answer is None:
         return ""

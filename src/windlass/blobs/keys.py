@@ -12,7 +12,7 @@ _SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 def check_key(key: str, field: str = "key") -> str:
     """Returns the key if it is valid."""
     if len(key) > MAX_KEY or not all(map(_SEGMENT.match, key.split("/"))):
-        expected = f"names of letters, digits, - and _ divided by /, at most {MAX_KEY} characters"
+        expected = f"names of letters, digits, - and _ separated by /, at most {MAX_KEY} characters"
         raise InvalidInput(field, expected, key)
     return key
 

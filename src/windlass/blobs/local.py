@@ -1,9 +1,9 @@
-"""Objects in a directory: an object whose put has returned survives a power cut.
+"""Objects in a directory: an object survives a power cut once its put has returned.
 
-An object is written to a file of its own under `tmp/`, flushed to the disk, and renamed
-to its place, so a reader never sees half of one. What a crash leaves in `tmp/` is listed
-like any other object, for retention to remove. Files are read and written in threads of
-the event loop's executor, so a slow disk does not block the loop.
+An object is written to a file of its own under `tmp/`, flushed to the disk, and renamed to its
+place, so a reader never sees half of one. What a crash leaves in `tmp/` is listed like any other
+object, for retention to remove. Files are read and written in threads of the event loop's executor,
+so a slow disk does not block the loop.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 CHUNK: Final = 256 * 1024
 TEMPORARY: Final = "tmp"
-PROBE: Final = 64 * 1024  # bytes that must fit on the disk
+PROBE: Final = 64 * 1024  # free bytes that the disk must have
 
 
 class LocalBlobs:
@@ -223,7 +223,7 @@ def _sync_folder(folder: Path) -> None:
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        return  # A delete was faster.
+        return  # A concurrent delete came first.
     try:
         os.fsync(descriptor)
     finally:

@@ -16,7 +16,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.ports.blobs import BlobInfo
 
 CHUNK: Final = 1024 * 1024
-PART: Final = 8 * 1024 * 1024  # of an upload in parts; S3 wants at least 5 MiB
+PART: Final = 8 * 1024 * 1024  # size of a part in an upload; S3 wants at least 5 MiB
 PARTS_AT_ONCE: Final = 2
 DELETE_AT_ONCE: Final = 1_000
 
@@ -24,8 +24,7 @@ DELETE_AT_ONCE: Final = 1_000
 class S3Blobs:
     """Keeps blobs in one bucket, under a prefix.
 
-    Options that are not given (keys, region, endpoint) come from the usual environment
-    variables for S3.
+    Missing options (keys, region, endpoint) come from the usual environment variables for S3.
     """
 
     def __init__(self, bucket: str, prefix: str = "", **options: Any) -> None:

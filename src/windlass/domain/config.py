@@ -1,6 +1,6 @@
 """All settings of an installation in one type, each with its unit, default and meaning.
 
-`validate` refuses values that cannot work together before anything starts.
+`validate` refuses contradictory values before anything starts.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ LEASE_MARGIN_MS: Final = 5_000
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """The settings of a server. A file or the command line overrides single ones."""
+    """The settings of a server. A file or the command line overrides any of them."""
 
     heartbeat_interval_ms: Annotated[
         int, doc("ms", "A worker sends a heartbeat at least this often.", least=1)
@@ -38,14 +38,15 @@ class Config(Struct, frozen=True, kw_only=True):
         ),
     ] = 90_000
     term_grace_ms: Annotated[
-        int, doc("ms", "Time between asking a process to stop and killing it. 0: kill at once.")
+        int, doc("ms", "How long a process may take to stop before it is killed. 0: kill at once.")
     ] = 10_000
     drain_limit_ms: Annotated[
-        int, doc("ms", "How long loops and agents may finish their work when they are stopped.")
+        int, doc("ms", "How long loops and agents may take to finish when they are stopped.")
     ] = 60_000
 
     scheduling_interval_ms: Annotated[
-        int, doc("ms", "Interval of the scheduling loop, the safety net behind events.", least=1)
+        int,
+        doc("ms", "Interval of the scheduling loop, the safety net for missed events.", least=1),
     ] = 2_000
     health_interval_ms: Annotated[
         int, doc("ms", "Interval of the health loop: lost workers, overdue jobs.", least=1)
@@ -61,7 +62,9 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 1_000
     inbox_interval_ms: Annotated[
         int,
-        doc("ms", "Interval of the inbox loop: jobs of users' own transactions.", least=1),
+        doc(
+            "ms", "Interval of the inbox loop: jobs submitted in users' own transactions.", least=1
+        ),
     ] = 500
     statistics_interval_ms: Annotated[
         int,
@@ -72,7 +75,7 @@ class Config(Struct, frozen=True, kw_only=True):
         ),
     ] = 10_000
     series_interval_ms: Annotated[
-        int, doc("ms", "Interval of the series loop: figures over time.", least=1)
+        int, doc("ms", "Interval of the series loop: counts over time.", least=1)
     ] = 10_000
     pools_interval_ms: Annotated[
         int, doc("ms", "Interval of the pools loop: starting and stopping workers.", least=1)
@@ -81,8 +84,8 @@ class Config(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "ms",
-            "If no server listened to workers for longer, every lease is extended. A gap that "
-            "would end leases always counts, however large this is.",
+            "If no server heard from workers for longer than this, every lease is extended. "
+            "A gap that would end leases always counts, however large this is.",
             least=1,
         ),
     ] = 15_000
@@ -108,13 +111,13 @@ class Config(Struct, frozen=True, kw_only=True):
 
     reservation_after_ms: Annotated[
         int,
-        doc("ms", "After waiting this long for room, a job gets a worker reserved. 0: never."),
+        doc("ms", "A job that has waited this long for room gets a worker reserved. 0: never."),
     ] = 300_000
     fair_share: Annotated[
         int,
         doc(
             "switch",
-            "1: jobs of one level are shared out fairly among namespaces, by weight. 0: off.",
+            "1: jobs of one level are shared fairly among namespaces, by weight. 0: off.",
         ),
     ] = 0
 
@@ -124,74 +127,83 @@ class Config(Struct, frozen=True, kw_only=True):
     http: HttpLimits = HttpLimits()
     returned_exclusion_ms: Annotated[
         int,
-        doc("ms", "A worker that hands a job back with a reason is not offered it for this long."),
+        doc(
+            "ms",
+            "A worker that hands a job back with a reason is not offered that job for this long.",
+        ),
     ] = 600_000
     bad_worker_jobs: Annotated[
         int,
         doc(
             "jobs",
-            "A worker can be put on probation once this many different jobs have failed on it for "
-            "infrastructure reasons, far more often than on its peers. 0: never.",
+            "How many different jobs must fail on a worker for infrastructure reasons, far "
+            "more often than on its peers, before it is put on probation. 0: never.",
         ),
     ] = 5
     bad_worker_window_ms: Annotated[
         int,
         doc(
             "ms",
-            "The window in which those failures are counted; a probation ends after as long "
+            "The window in which those failures are counted; a probation ends after a window "
             "without any.",
             least=1,
         ),
     ] = 600_000
 
     batch_requests: Annotated[
-        int, doc("requests", "The most requests that share one transaction.", least=1)
+        int, doc("requests", "Maximum requests in one transaction.", least=1)
     ] = 1_000
-    batch_bytes: Annotated[
-        int, doc("bytes", "The most input that shares one transaction.", least=1)
-    ] = 8 * 1024 * 1024
+    batch_bytes: Annotated[int, doc("bytes", "Maximum input in one transaction.", least=1)] = (
+        8 * 1024 * 1024
+    )
     queue_limit: Annotated[
         int,
-        doc("requests", "Requests are refused as overloaded while this many are waiting.", least=1),
+        doc(
+            "requests",
+            "New requests are refused as overloaded while this many are waiting.",
+            least=1,
+        ),
     ] = 10_000
     chunk_rows: Annotated[
         int, doc("rows", "Commands that change more rows run in chunks of this size.", least=1)
     ] = 500
     log_limit: Annotated[
-        int, doc("bytes", "A longer job log loses its middle; start and end are kept. 0: no limit.")
+        int,
+        doc("bytes", "A longer job log loses its middle and keeps its start and end. 0: no limit."),
     ] = 256 * 1024 * 1024
     submit_limit: Annotated[
-        int, doc("jobs", "The most jobs of one submission, and ids of one request.", least=1)
+        int, doc("jobs", "Maximum jobs per submission, and ids per request.", least=1)
     ] = 250_000
-    payload_limit: Annotated[
-        int, doc("bytes", "The largest job that may be submitted.", least=1)
-    ] = 1024 * 1024
+    payload_limit: Annotated[int, doc("bytes", "Maximum size of a submitted job.", least=1)] = (
+        1024 * 1024
+    )
     result_limit: Annotated[
         int,
-        doc("bytes", "The largest result that the store keeps; functions leave larger ones as "
+        doc("bytes", "Maximum result kept in the store; functions store larger ones as "
             "artifacts.", least=1),
     ] = 1024 * 1024  # fmt: skip
     results_limit: Annotated[
         int,
-        doc("bytes", "The most that one job gets as results of other jobs in its arguments.",
+        doc("bytes", "Maximum total size of other jobs' results in the arguments of one job.",
             least=1),
     ] = 16 * 1024 * 1024  # fmt: skip
-    steps_limit: Annotated[int, doc("steps", "The most durable steps of one job.", least=1)] = 1_000
+    steps_limit: Annotated[int, doc("steps", "Maximum durable steps per job.", least=1)] = 1_000
     step_limit: Annotated[
         int,
-        doc("bytes", "The largest result of a step, payload of a signal or answer.", least=1),
+        doc("bytes", "Maximum size of a step's result, a signal's payload or an answer.", least=1),
     ] = 256 * 1024
     signals_limit: Annotated[
-        int, doc("signals", "The most signals that are kept in one namespace.", least=1)
+        int, doc("signals", "Maximum signals kept per namespace.", least=1)
     ] = 10_000
     upload_limit: Annotated[
-        int, doc("bytes", "The largest file that a client may upload for jobs.", least=1)
+        int, doc("bytes", "Maximum size of a file that a client uploads for jobs.", least=1)
     ] = 1024 * 1024 * 1024
     upload_quota: Annotated[
-        int, doc("bytes", "The most that the uploads of one namespace may have together.", least=1)
+        int, doc("bytes", "Maximum total size of one namespace's uploads.", least=1)
     ] = 16 * 1024 * 1024 * 1024
     upload_retention_ms: Annotated[
-        int, doc("ms", "Uploads that no job has are removed so long after their last use.", least=1)
+        int,
+        doc("ms", "An upload that no job uses is removed this long after its last use.", least=1),
     ] = 86_400_000
     bound_ttl_ms: Annotated[
         int, doc("ms", "A cached lowest rank is read again after this.", least=1)
@@ -204,17 +216,20 @@ class Config(Struct, frozen=True, kw_only=True):
         30 * 86_400_000
     )
     queue_retention_ms: Annotated[
-        dict[str, int], doc("ms", "The same, for the queues named here.")
+        dict[str, int], doc("ms", "The same, for each queue named here.")
     ] = {}
     event_retention_ms: Annotated[
-        int, doc("ms", "Older events are removed and summed up in the baseline. 0: never.")
+        int, doc("ms", "Older events are removed and summarised in the baseline. 0: never.")
     ] = 30 * 86_400_000
     series_detail_ms: Annotated[
         int,
-        doc("ms", "Figures by the minute are kept this long, those by ten minutes 7 times longer."),
+        doc(
+            "ms",
+            "How long counts per minute are kept; counts per ten minutes are kept 7 times longer.",
+        ),
     ] = 2 * 86_400_000
     series_retention_ms: Annotated[
-        int, doc("ms", "Figures by the hour are kept this long. 0: for ever.")
+        int, doc("ms", "How long counts per hour are kept. 0: for ever.")
     ] = 400 * 86_400_000
     audit_retention_ms: Annotated[
         int, doc("ms", "Older rows of the audit log are removed. 0: never.")
@@ -239,8 +254,7 @@ class Config(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "connections",
-            "The most PostgreSQL connections that work at once; one more listens for "
-            "notifications.",
+            "Maximum PostgreSQL connections in use at once; one more listens for notifications.",
             least=1,
         ),
     ] = 25
@@ -248,7 +262,7 @@ class Config(Struct, frozen=True, kw_only=True):
         int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
     ] = 5
     pool_lifetime_ms: Annotated[
-        int, doc("ms", "A PostgreSQL connection is replaced after this time.", least=1)
+        int, doc("ms", "A PostgreSQL connection is replaced when it is this old.", least=1)
     ] = 300_000
     pool_idle_time_ms: Annotated[
         int, doc("ms", "An idle connection is closed after this.", least=1)
@@ -257,8 +271,8 @@ class Config(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "ms",
-            "A server or worker that starts waits this long for PostgreSQL to accept connections. "
-            "0: not at all.",
+            "How long a starting server or worker waits for PostgreSQL to accept "
+            "connections. 0: not at all.",
         ),
     ] = 60_000
     notify_interval_ms: Annotated[
@@ -267,10 +281,10 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def outage_ms(config: Config) -> int:
-    """Returns after which silence of all servers leases are extended.
+    """Returns how long all servers must be silent before leases are extended.
 
-    It must be shorter than a lease: workers that could not sync meanwhile need the rest of it to
-    come back. So a short `heartbeat_timeout` limits `heard_gap`.
+    This must be shorter than a lease: workers that could not sync meanwhile need the rest of it to
+    come back. A short `heartbeat_timeout` therefore limits `heard_gap`.
     """
     lease = config.heartbeat_timeout_ms
     rest = lease - config.heartbeat_interval_ms - LEASE_MARGIN_MS
@@ -278,7 +292,7 @@ def outage_ms(config: Config) -> int:
 
 
 def health_pause_ms(config: Config) -> int:
-    """Returns the interval of the health loop, whose rounds must be closer than an outage."""
+    """Returns the interval of the health loop, which must be shorter than an outage."""
     return min(config.health_interval_ms, max(1, outage_ms(config) // 3))
 
 
@@ -288,7 +302,7 @@ def describe_options() -> list[Option]:
 
 
 def assemble(values: Mapping[str, object]) -> Config:
-    """Builds a configuration from values by option name, with defaults for the others."""
+    """Builds a configuration from values by option name; the rest have their defaults."""
     top: dict[str, Any] = {}
     nested: dict[str, dict[str, Any]] = {}
     for path, value in values.items():

@@ -1,10 +1,10 @@
 """Templates, schedules, runs and reactions: their rows, their slots, and what to do when.
 
 Everything here is decided from rows and `now`; the engine reads and writes. Slots are milliseconds
-since 1970, of a cron line in any time zone (`Cron`) or of an interval (`Every`). Cron lines with a
-fixed time of day follow Debian's cron when clocks change: a slot in the skipped hour comes right
-after it, and of a repeated hour the first counts. Lines such as `*/15 * * * *` or `0 * * * *`
-follow real time.
+since 1970, from a cron line in any time zone (`Cron`) or from an interval (`Every`). Cron lines
+with a fixed time of day follow Debian's cron when clocks change: a slot in the skipped hour comes
+right after it, and in a repeated hour the first one counts. Lines such as `*/15 * * * *` or `0 * *
+* *` follow real time.
 """
 
 import re
@@ -67,7 +67,7 @@ class Cron:
                 yield slot
 
     def newest(self, after: int, until: int, count: int) -> list[int]:
-        """Returns the last `count` slots after `after` and not after `until`.
+        """Returns the last `count` slots after `after` and up to `until`.
 
         The cost depends on `count`, not on the time between the two.
         """
@@ -82,7 +82,7 @@ class Cron:
 
 @lru_cache(maxsize=1_000)
 def in_words(line: str, zone: str) -> str:
-    """Returns when a line that was accepted comes due: "Every 15 minutes, UTC"."""
+    """Returns in words when a valid line is due: "Every 15 minutes, UTC"."""
     plain = _check_line(line, "cron")
     step = _STEP.fullmatch(plain)
     if step is not None and 60 % int(step[1]) == 0:
@@ -125,7 +125,7 @@ def find_zone(name: object, field: str = "zone") -> tzinfo:
         raise InvalidInput(field, expected, name)
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # unknown, no name at all, or a folder
+    except (KeyError, ValueError, OSError):  # unknown, not a name, or a folder
         raise InvalidInput(field, expected, name) from None
 
 
@@ -151,7 +151,7 @@ class Every:
         return counting(self.after(after), self._interval)
 
     def newest(self, after: int, until: int, count: int) -> list[int]:
-        """Returns the last `count` slots after `after` and not after `until`."""
+        """Returns the last `count` slots after `after` and up to `until`."""
         last = self._anchor + self._interval * self._passed(until)
         first = max(self.after(after), last - self._interval * (count - 1))
         return list(range(first, last + 1, self._interval))
@@ -161,7 +161,7 @@ class Every:
         return (ms - self._anchor) // self._interval
 
 
-# A slot later than this, or than the slot after it, is missed; `catch_up` decides about it.
+# A slot later than this, or later than the next slot, is missed; `catch_up` decides about it.
 LATE_MS: Final = 60_000
 CATCH_UP_LIMIT: Final = 1_000
 WAITING_LIMIT: Final = 100  # runs of one schedule that wait for another to end
@@ -234,7 +234,7 @@ class TemplateRow(NamedTuple):
 class ScheduleRow(NamedTuple):
     """A schedule; `next_at` only rises while cron line, interval and zone stay the same.
 
-    It has a cron line or an interval, never both. `last_slot` is the newest slot we have handled:
+    It has a cron line or an interval, never both. `last_slot` is the newest slot we have handled;
     nothing up to it runs again. `body` is what it starts, as JSON.
     """
 
@@ -248,7 +248,7 @@ class ScheduleRow(NamedTuple):
     catch_up: str
     catch_up_limit: int
     paused: int
-    next_at: int | None  # None if no slot comes any more
+    next_at: int | None  # None if no further slot will come
     last_slot: int
     body: bytes
     created_at: int
@@ -274,8 +274,8 @@ class ReactionRow(NamedTuple):
     """One reaction to one end of a workflow's run; (workflow, run, trigger, place) is unique.
 
     `place` is its position among those of its trigger. `outcome` is the state in which the run
-    ended. `result` is the workflow it submitted or retried, or the status that the receiver
-    answered with.
+    ended. `result` is the workflow it submitted or retried, or the HTTP status of the receiver's
+    answer.
     """
 
     id: int
@@ -297,9 +297,8 @@ class ReactionRow(NamedTuple):
 class Due(NamedTuple):
     """Which slots of a schedule are due.
 
-    `slots` are to run, in order. `missed_from` is the first slot that is skipped because it is
-    too late, if there is one. `last` is the newest slot that has come, `next_at` the one after it,
-    if there is one.
+    `slots` are to run, in order. `missed_from` is the first slot that is skipped because it is too
+    late, if any. `last` is the newest slot that has passed, `next_at` the one after it, if any.
     """
 
     slots: tuple[int, ...]
@@ -309,21 +308,21 @@ class Due(NamedTuple):
 
 
 def timetable_of(row: ScheduleRow) -> Cron | Every:
-    """Returns what computes the slots of a schedule; intervals count from its creation."""
+    """Returns the timetable that computes a schedule's slots; intervals count from its creation."""
     if row.every_ms is not None:
         return Every(row.every_ms, row.created_at)
     return Cron(row.cron or "", row.zone)
 
 
 def when_in_words(row: ScheduleRow) -> str:
-    """Returns when a schedule comes due: "Every 15 minutes, UTC", "Every 1h30m"."""
+    """Returns in words when a schedule is due: "Every 15 minutes, UTC", "Every 1h30m"."""
     if row.every_ms is not None:
         return f"Every {format_duration(row.every_ms)}"
     return in_words(row.cron or "", row.zone)
 
 
 def look(row: ScheduleRow, now: int) -> Due:
-    """Returns the slots of a schedule that have come by `now`, and which of them run."""
+    """Returns the slots of a schedule that are due by `now`, and which of them run."""
     timetable = timetable_of(row)
     before = row.last_slot if row.next_at is None else max(row.next_at - 1, row.last_slot)
     catch_up = CatchUp(row.catch_up)
@@ -345,7 +344,7 @@ def look(row: ScheduleRow, now: int) -> Due:
 
 
 def next_after(row: ScheduleRow, now: int) -> int | None:
-    """Returns the next slot of a schedule that starts or resumes at this time, if one comes."""
+    """Returns the next slot of a schedule that starts or resumes at this time, if any."""
     return timetable_of(row).after(max(now, row.last_slot))
 
 

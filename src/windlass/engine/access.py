@@ -30,15 +30,15 @@ from windlass.ports.store import ReadTx
 
 CODE_PREFIX = "enrol_"
 LINK_PREFIX = "link_"
-LINK_MS = 600_000  # how long the code of a sign-in link counts
+LINK_MS = 600_000  # how long the code of a sign-in link is valid
 NAME_TAKEN = "name_taken"
 OTHER_SESSION = "other_session"
 NAMESPACE_LIMIT = 100
 REMOVED = "removed"
 REPLACED = "replaced"  # by a newer incarnation
 SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
-TRUSTED_MS = 5_000  # how long a token that was looked up counts
-TIME_TRUSTED_S = 5.0  # how long the distance to the store's clock is taken to stay the same
+TRUSTED_MS = 5_000  # how long a looked-up token is trusted
+TIME_TRUSTED_S = 5.0  # how long the offset to the store's clock is assumed to stay the same
 
 
 class CreatedToken(NamedTuple):
@@ -49,14 +49,14 @@ class CreatedToken(NamedTuple):
 
 
 class SignedTokens(Protocol):
-    """Knows the bearers of tokens that others have signed."""
+    """Verifies tokens that other issuers have signed."""
 
     def accepts(self, secret: str) -> bool:
-        """Returns whether it is one of those, so that we need not look for it."""
+        """Returns whether it is a signed token, so that we need not look it up."""
         ...
 
     async def identify(self, secret: str, most_ms: int | None) -> Identity | None:
-        """Returns the bearer, if the token counts; None else."""
+        """Returns the bearer if the token is valid, else None."""
         ...
 
 
@@ -68,7 +68,7 @@ class _CachedToken(NamedTuple):
 
 
 class _StoreTime:
-    """Knows the store's time without asking a distant store for it each time."""
+    """Estimates the store's time without asking a distant store each time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -76,7 +76,7 @@ class _StoreTime:
         self._known_at = 0.0  # on the loop's clock
 
     async def now(self) -> int:
-        """Returns the last known time plus what has passed since."""
+        """Returns the last known time plus the time elapsed since."""
         if self._engine.store.inline:
             return await self._engine.now()
         loop = asyncio.get_running_loop()
@@ -88,8 +88,8 @@ class _StoreTime:
 class Access:
     """Makes, checks and revokes secrets for one engine.
 
-    What was looked up is trusted for a few seconds, so a revoked token, or that of a worker that
-    was disabled, works at most that much longer on other servers.
+    Look-ups are cached for a few seconds, so other servers may accept a revoked token, or one of a
+    disabled worker, at most that much longer.
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class Access:
         self._secrets = secrets
         self._signed = signed
         self._seen: dict[str, _CachedToken] = {}
-        self._uses: dict[int, int] = {}  # when tokens were used since they were last noted
+        self._uses: dict[int, int] = {}  # token → its last use since the last write
         self._time = _StoreTime(engine)
         self._ttl_ms = min(engine.config.heartbeat_interval_ms, TRUSTED_MS)
 
     async def identify(self, secret: str, most_ms: int | None = None) -> Identity | None:
         """Returns the identity behind this token, if it is valid.
 
-        What was looked up counts for a few seconds, or for `most_ms` if that is less.
+        A look-up is trusted for a few seconds, or for `most_ms` if that is less.
         """
         if self._signed is not None and self._signed.accepts(secret):
             return await self._signed.identify(secret, most_ms)
@@ -125,7 +125,7 @@ class Access:
         return seen.identity
 
     async def note_uses(self) -> None:
-        """Writes when tokens were used since the last call."""
+        """Writes the last uses of tokens since the previous call."""
         uses, self._uses = self._uses, {}
         if uses:
             await self._engine.store.transact(lambda tx: tx.access.touch(uses))
@@ -134,14 +134,16 @@ class Access:
         self, name: str, role: Role, namespaces: Sequence[str] = (), expires_at: int = 0,
         actor: str | None = None, reach: Sequence[str] = (),
     ) -> CreatedToken:  # fmt: skip
-        """Makes a token and remembers its digest; the log keeps who asked for it.
+        """Makes a token and stores its digest; the log records who asked for it.
 
-        `reach` are the namespaces of the caller, none for all. Of the living tokens of people
-        that are within them and have a namespace in common, no two have one name.
+        `reach` are the caller's namespaces; empty means all. Within these, two live tokens of
+        people that share a namespace never have the same name.
         """
         check_name("name", name)
         if name.startswith(SIGNED_IN):
-            raise InvalidInput("name", f"without {' or '.join(SIGNED_IN)} in front", name)
+            raise InvalidInput(
+                "name", f"a name that does not start with {' or '.join(SIGNED_IN)}", name
+            )
         refuse_reserved(name)
         if len(namespaces) > NAMESPACE_LIMIT:
             raise InvalidInput("namespaces", f"at most {NAMESPACE_LIMIT}", len(namespaces))
@@ -163,7 +165,7 @@ class Access:
     async def open_session(self, who: Identity, ttl_ms: int) -> str:
         """Returns the secret of a new session for somebody who has signed in.
 
-        One that a token opened has the rights of the token, and ends with it.
+        A session opened with a token has the rights of the token, and ends with it.
         """
         secret = SESSION_PREFIX + self._secrets.secret()
 
@@ -177,7 +179,9 @@ class Access:
         return secret
 
     async def create_link(self, who: Identity) -> tuple[str, int]:
-        """Returns the code of a link that opens one session of the caller's token, and its end."""
+        """Returns the code of a link that opens one session of the caller's token, and when it
+        expires.
+        """
         secret = LINK_PREFIX + self._secrets.secret()
 
         async def insert(work: Work) -> int:
@@ -190,9 +194,10 @@ class Access:
         return secret, await self._engine.run(insert)
 
     async def use_link(self, secret: str, instead_of: Identity | None = None) -> Identity | None:
-        """Returns whose session a link opens, once; None if its code or token does not count.
+        """Returns whose session a link opens, once; None if its code or token is not valid.
 
-        If it is of somebody else than `instead_of`, it raises `Conflict` and can still be used.
+        If the link belongs to somebody else than `instead_of`, it raises `Conflict` and stays
+        valid.
         """
 
         async def use(work: Work) -> Identity | None:
@@ -206,7 +211,8 @@ class Access:
             now = instead_of or found
             if (found.name, found.namespaces) != (now.name, now.namespaces):
                 message = (
-                    f"you are signed in as {_in_words(now)}, this link is of {_in_words(found)}"
+                    f"you are signed in as {_in_words(now)}, this link belongs to "
+                    f"{_in_words(found)}"
                 )
                 raise Conflict(OTHER_SESSION, message)
             return found
@@ -228,7 +234,9 @@ class Access:
             if old is None:
                 raise NotFound("token", token)
             if old.worker or old.kind == SESSION:
-                raise Conflict("not_rotated", "workers and sessions get their secrets themselves")
+                raise Conflict(
+                    "not_rotated", "a person's token; workers and sessions get theirs automatically"
+                )
             if old.revoked_at or 0 < old.expires_at <= work.now:
                 raise Conflict("not_valid", f"token {token} is not valid any more; create one")
             lifetime = max(0, old.expires_at - old.created_at)
@@ -249,13 +257,13 @@ class Access:
         return CreatedToken(secret, made)
 
     def make_token(self) -> str:
-        """Returns a new secret, which counts once its digest is stored."""
+        """Returns a new secret, which is valid once its digest is stored."""
         return TOKEN_PREFIX + self._secrets.secret()
 
     async def revoke(self, token: int, actor: str | None = None) -> bool:
-        """Revokes a token, with its sessions, and a worker's together with its others.
+        """Revokes a token with its sessions; for a worker's token, also the worker's others.
 
-        Here it stops working at once.
+        On this server it stops working at once.
         """
 
         async def step(work: Work) -> bool:
@@ -284,7 +292,7 @@ class Access:
     ) -> tuple[str, int]:
         """Creates a code for one enrolment; returns it and when it expires.
 
-        With a name it is good for that worker only. With `takeover` it ends a living one.
+        With a name it is valid for that worker only. With `takeover` it ends a live one.
         """
         if takeover and not worker:
             raise InvalidInput("worker", "the name of the worker to take over", "nothing")
@@ -328,10 +336,10 @@ def _row(
 async def _expect_free(
     work: Work, name: str, namespaces: Sequence[str], reach: Sequence[str]
 ) -> None:
-    """Raises `Conflict` if a living token has this name and reaches one of these namespaces.
+    """Raises `Conflict` if a live token has this name and reaches one of these namespaces.
 
     Jobs belong to a namespace and to the name of a token in it. Tokens that the caller cannot list
-    do not count: a refusal would tell their names. The caller may change their jobs anyway.
+    are ignored: a refusal would reveal their names. The caller may change their jobs anyway.
     """
     await work.tx.access.lock()
     for row in await work.tx.access.all():
@@ -340,14 +348,14 @@ async def _expect_free(
         listed = not reach or (row.namespaces and {*row.namespaces} <= {*reach})
         if row.name == name and lives and meets and listed and not row.worker:
             message = (
-                f"a token that reaches the same namespaces has the name {name}: choose another "
-                "name, or revoke that token first"
+                f"the name {name} belongs to a token that reaches the same namespaces: "
+                "choose another name, or revoke that token first"
             )
             raise Conflict(NAME_TAKEN, message)
 
 
 async def _that_end_with(work: Work, token: int) -> list[int]:
-    """Returns the sessions of a token, and the other tokens of the worker that it belongs to."""
+    """Returns the tokens that end with this one: its sessions, and others of the same worker."""
     rows = await work.tx.access.all()
     worker = next((row.worker for row in rows if row.id == token), 0)
     return [
@@ -358,9 +366,9 @@ async def _that_end_with(work: Work, token: int) -> list[int]:
 
 
 async def _lives(tx: ReadTx, token: Token, now: int) -> bool:
-    """Returns whether a token was not revoked, and a session's token counts too.
+    """Returns whether neither a token nor, for a session, its parent was revoked.
 
-    When a token itself expires, is left to the caller: it has the latest time.
+    The caller checks when the token itself expires: it has the latest time.
     """
     if token.revoked_at:
         return False
@@ -373,7 +381,7 @@ async def _lives(tx: ReadTx, token: Token, now: int) -> bool:
 
 
 def _in_words(who: Identity) -> str:
-    """Returns who somebody is: tokens of different namespaces may have one name."""
+    """Returns an identity in words, with namespaces: tokens of different ones may share a name."""
     return f"{who.name} ({', '.join(who.namespaces)})" if who.namespaces else who.name
 
 
@@ -385,7 +393,7 @@ def _identity(token: Token, shut_out: str) -> Identity:
 
 
 async def _shut_out(tx: ReadTx, token: Token) -> str:
-    """Returns why a worker's token is worthless, or nothing."""
+    """Returns why a worker's token is useless, or ""."""
     if not token.worker:
         return ""
     row = (await tx.workers.read([token.worker])).get(token.worker)
@@ -397,5 +405,5 @@ async def _shut_out(tx: ReadTx, token: Token) -> str:
 
 
 def digest_of(secret: str) -> str:
-    """Returns what is stored of a secret."""
+    """Returns the digest under which a secret is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()

@@ -1,7 +1,7 @@
-"""Applies what a commit means to the caches, timers and waiting calls of an engine.
+"""Applies a commit to the caches, timers and waiting calls of an engine.
 
-Commands gather it in `Effects` while their transaction runs; nothing here happens before
-the commit. The same is done for commits of other engines, which arrive as `News`.
+Commands collect `Effects` while their transaction runs; nothing here happens before the commit.
+Commits of other engines arrive as `News` and are applied in the same way.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ class AfterCommit:
         self.apply(result.effects)
 
     def failed(self) -> None:
-        """Drops the caches, which may hold what was rolled back."""
+        """Drops the caches, which may hold data of a transaction that was rolled back."""
         if self.fast_path is not None:
             self.fast_path.forget()
         self.catalog.clear(numbers_return=self.store.inline)
@@ -131,7 +131,7 @@ class AfterCommit:
         self.waiting_syncs.wake_all()
 
     async def reread(self, tx: ReadTx) -> None:
-        """Forgets a database in whose place another one goes on, and reads that."""
+        """Forgets everything about a database that was replaced, and reads the new one."""
         self.failed()
         self.catalog.clear(numbers_return=True)
         await self.catalog.refresh(tx)
@@ -155,7 +155,9 @@ class AfterCommit:
                 self.waiting_syncs.wake_for(shape, 1)
 
     def _end_joins(self, ended: Sequence[int]) -> None:
-        """Continues the jobs that wait for these; the scheduling loop finds what is missed here."""
+        """Continues the jobs that wait for these; the scheduling loop catches what is missed
+        here.
+        """
         if not self.joined:
             return
         parents = {parent for job in ended for parent in self.joined.pop(job, ())}

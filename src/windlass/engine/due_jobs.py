@@ -23,12 +23,12 @@ class DueJobs:
         self._alarm = Alarm(self._now, self._ring)
 
     def set_alarm(self, due_at: int | None) -> None:
-        """Looks again at this time, unless the alarm rings earlier anyway."""
+        """Checks again at this time, unless the alarm rings earlier anyway."""
         if due_at is not None and not self._alarm.is_set_before(due_at):
             self._background.start(self._alarm.set(due_at))
 
     async def set_next_alarm(self) -> None:
-        """Reads from the store when the next job is due, and sets the alarm."""
+        """Reads when the next job is due from the store, and sets the alarm."""
         due = await self._store.read(lambda tx: tx.places.next_due())
         deadline = await self._store.read(next_deadline)
         self.set_alarm(min((at for at in (due, deadline) if at and at < FOREVER), default=None))

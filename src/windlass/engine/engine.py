@@ -1,9 +1,9 @@
 """The engine: puts the parts together over one store.
 
-`engine.submit` and `engine.sync` are the two hot commands; the others are grouped as
-`engine.jobs`, `engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain`,
-`engine.steps` and `engine.bulk`. The engine holds caches, never state: it can be killed at any
-moment, and another continues from the store.
+`engine.submit` and `engine.sync` are the two hot commands; the others are grouped as `engine.jobs`,
+`engine.workflows`, `engine.workers`, `engine.queues`, `engine.explain`, `engine.steps` and
+`engine.bulk`. The engine holds caches, never state: it can be killed at any moment, and another
+continues from the store.
 """
 
 import asyncio
@@ -53,10 +53,10 @@ BeginTrace = Callable[[Sequence[JobSpec]], Sequence[JobSpec]]
 
 
 class Engine:
-    """Moves jobs. One per process and store; any number of them on a shared store.
+    """Moves jobs. One per process and store; a shared store can have any number of them.
 
-    `fast_path=False` runs every command in a normal transaction, also where the store offers
-    more.
+    `fast_path=False` runs every command in a normal transaction, even where the store offers the
+    fast path.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Engine:
         """Makes the parts. Those with lanes come in the order in which a batch runs them."""
         store, config, run, committer = self.store, self.config, self.run, self._committer
         catalog, waiting_syncs = self.catalog, self.waiting_syncs
-        self.begin_trace: BeginTrace = lambda jobs: jobs  # for jobs that come without one
+        self.begin_trace: BeginTrace = lambda jobs: jobs  # for jobs without a namespace
         self._submissions = SubmitCommand(
             store=store, config=config, validator=validator, catalog=catalog,
             waiting_syncs=waiting_syncs, committer=committer, run=run,
@@ -166,11 +166,11 @@ class Engine:
 
     @property
     def is_stopping(self) -> bool:
-        """Returns whether calls that wait are to return at once."""
+        """Returns whether waiting calls should return at once."""
         return self._end_waiters.is_closed
 
     def stop_waiting(self) -> None:
-        """Answers all calls that wait, and later ones at once; `close` comes next."""
+        """Answers all waiting calls, and later ones at once; `close` comes next."""
         self._syncs.close()
         self._end_waiters.close()
 
@@ -206,9 +206,9 @@ class Engine:
     async def sync(
         self, worker: int, request: SyncRequest, woken: Callable[[], None] | None = None
     ) -> SyncReply:
-        """Answers a worker's sync, at once or when there is something to say.
+        """Answers a worker's sync, at once or when there is something to tell.
 
-        `woken` is called when there may be a job for a worker that has waited.
+        `woken` is called when there may be a job for a waiting worker.
         """
         return await self._syncs.sync(worker, request, woken)
 
@@ -217,7 +217,7 @@ class Engine:
         return self._submissions.validate(jobs, now)
 
     async def answer_duplicate(self, found: Duplicate, submission: Submission) -> Submitted:
-        """Returns the workflow that has a key and the jobs it was submitted with."""
+        """Returns the workflow that has a key, and the jobs it was submitted with."""
         return await self._submissions.answer_duplicate(found, submission)
 
     # Reading
@@ -234,7 +234,7 @@ class Engine:
 
     @property
     def busy(self) -> bool:
-        """Whether a transaction or a background task is under way."""
+        """Returns whether a transaction or a background task is running."""
         return self._committer.busy or len(self.background) > 0
 
     # For loops and services
@@ -245,7 +245,9 @@ class Engine:
         return answer
 
     def lane(self, run: Run[Q, A]) -> Callable[[Q], Awaitable[A]]:
-        """Adds a kind of call whose calls share transactions, and returns how to make one."""
+        """Adds a kind of call that shares transactions, and returns the function that makes such a
+        call.
+        """
         lane: Lane[Q, A] = self._committer.lane(Lane(run))
         return lambda request: self._committer.call(lane, request)
 

@@ -1,4 +1,4 @@
-"""How workers run jobs: the built-in tasks, and those that other packages bring.
+"""How workers run jobs: the built-in tasks, and those of other packages.
 
 A package adds tasks as a plug-in: `windlass.plugins.Plugin.tasks` says what it may name. Servers
 check the arguments of such jobs with the executor's `kind`, or the signature of a marked function.
@@ -20,9 +20,9 @@ log = structlog.get_logger()
 
 
 def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
-    """Returns what servers know of tasks, by name: the built-in ones and those of other packages.
+    """Returns what servers know about tasks, by name: built-in ones and those of other packages.
 
-    `imports` are modules whose named functions are known as well.
+    The named functions of the modules `imports` are included.
     """
     from windlass.executors.python.named import import_modules, named_kinds
 
@@ -41,11 +41,11 @@ def load_executors(
     allowed: Iterable[str] = (),
     apps: Iterable[str] = (),
 ) -> dict[str, Executor]:
-    """Executors by task: those named, else all there are.
+    """Returns executors by task: those named, else all of them.
 
-    One from another package that cannot be loaded is left out, and the log says so.
-    `imports` are modules whose named functions are run as well, where `python` is, `apps` packages
-    with all modules below them; `allowed` are patterns of modules whose functions jobs may name.
+    An executor of another package that cannot be loaded is left out and logged. `imports` are
+    modules whose named functions run as well, if `python` does, `apps` packages with all
+    submodules; `allowed` are patterns of modules whose functions jobs may name.
     """
     from windlass.executors.python.named import import_modules, modules_of
 
@@ -67,7 +67,7 @@ def load_executors(
 
 
 def add_named(executors: dict[str, Executor]) -> None:
-    """Adds the named functions that this process has imported, beside `python`."""
+    """Adds the named functions that this process has imported, if it has `python`."""
     from windlass.executors.python.named import Calls, NamedFunction, named_executors
 
     python = executors.get(PYTHON)
@@ -85,7 +85,7 @@ def _load(task: Named) -> Any:
         return None
 
 
-# Each is imported only by workers that run its task.
+# Only workers that run its task import it.
 
 
 def _ffmpeg() -> Executor:

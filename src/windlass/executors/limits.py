@@ -14,7 +14,7 @@ def over_limit(end: Exit) -> Result | None:
     limits = end.limits or NO_LIMITS
     sent: dict[int, int] = {signal.SIGXCPU: limits.cpu_seconds, signal.SIGXFSZ: limits.disk_bytes}
     if end.signal in sent and not sent[end.signal]:
-        return None  # The kernel sends these signals for limits, and anybody may send them.
+        return None  # The kernel sends these signals for limits, but so may anybody.
     message = {
         "memory": _memory(limits),
         "cpu_time": f"CPU time over its limit of {readable_duration(limits.cpu_seconds * 1000)}",
@@ -30,12 +30,12 @@ def over_limit(end: Exit) -> Result | None:
 
 
 def is_own(end: Exit) -> bool:
-    """Returns whether what a program passed was its own limit, not what the machine has."""
+    """Returns whether a program passed its own limit, rather than the machine's."""
     return not end.out_of_memory or (end.limits or NO_LIMITS).memory_bytes > 0
 
 
 def hint(end: Exit) -> str:
-    """Returns which limit may be the cause of a failure that only the program itself knows."""
+    """Returns which limit may have caused a failure that only the program itself knows about."""
     limits = end.limits or NO_LIMITS
     shown = {
         "memory": readable_limit(limits.memory_bytes) if limits.memory_bytes else "",

@@ -1,4 +1,4 @@
-"""The outputs of a program: what it writes to the file that `$WINDLASS_OUTPUTS` names."""
+"""The outputs of a program: what it writes to the file `$WINDLASS_OUTPUTS`."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ MAX_BYTES: Final = 1 << 20
 
 
 def with_outputs(result: Result, folder: Path, names: Sequence[str]) -> Result:
-    """Returns the end of a program with its outputs as result; without one of them, it failed."""
+    """Returns the program's end with its outputs as the result; it failed if one is missing."""
     written = _read(folder / FILE)
     if isinstance(written, str):
         return _failed(written)
@@ -36,7 +36,7 @@ def _failed(problem: str) -> Result:
 def _read(path: Path) -> dict[str, Any] | str:
     """Returns the outputs in a file that a job has made, or what is wrong with it."""
     try:
-        # The job may have put anything there: no link is followed, no pipe is waited for.
+        # The job may have put anything there: we follow no link and wait for no pipe.
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return {}
@@ -44,7 +44,7 @@ def _read(path: Path) -> dict[str, Any] | str:
         return f"the outputs cannot be read ({error.strerror})"
     with os.fdopen(file, "rb") as opened:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            return "the outputs are no file"
+            return "the outputs are not a regular file"
         content = opened.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         return f"the outputs are longer than {MAX_BYTES} bytes"
@@ -56,12 +56,12 @@ def _parse(content: bytes) -> dict[str, Any] | str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        return "the outputs are no UTF-8 text"
+        return "the outputs are not UTF-8 text"
     if text.lstrip().startswith("{"):
         try:
             return msgspec.json.decode(text, type=dict[str, Any])
         except msgspec.MsgspecError:
-            return "the outputs are no valid JSON object"
+            return "the outputs are not a valid JSON object"
     found: dict[str, Any] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, sign, value = line.partition("=")

@@ -1,7 +1,7 @@
-"""Folders for as long as a process lives; those of processes that were killed are found.
+"""Folders that live as long as a process; those of killed processes are found.
 
-A folder is locked while its owner lives. Nobody can tidy up after a kill but those who come
-later: each new folder removes those with the same prefix that nobody holds.
+A folder is locked while its owner lives. After a kill only later processes can clean up: each new
+folder removes unlocked ones with the same prefix.
 """
 
 import fcntl
@@ -15,12 +15,12 @@ MAX_PLACE: Final = 64
 
 
 class TemporaryFolder:
-    """A folder of this process's own below the system's place for such; `close` removes it."""
+    """A folder of this process's own below the system's temporary folder; `close` removes it."""
 
     def __init__(self, prefix: str) -> None:
         remove_abandoned(prefix)
         held = None
-        while held is None:  # Another may take a folder for abandoned before it is locked.
+        while held is None:  # Another process may consider a folder abandoned before it is locked.
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=_place()))
             held = _hold(self.path)
         self._held = held
@@ -32,13 +32,13 @@ class TemporaryFolder:
         self.close()
 
     def close(self) -> None:
-        """Removes it with all that is in it."""
+        """Removes it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._held)
 
 
 def remove_abandoned(prefix: str) -> None:
-    """Removes the folders of this user's processes that have ended without doing so."""
+    """Removes the folders of this user's processes that ended without doing so."""
     for path in _place().glob(f"{prefix}*"):
         held = _hold(path)
         if held is not None:
@@ -49,12 +49,12 @@ def remove_abandoned(prefix: str) -> None:
 def _place() -> Path:
     """Returns the system's temporary folder, or a shorter path: sockets allow 107 bytes."""
     place = Path(tempfile.gettempdir())
-    # In there, `mkdtemp` makes a folder that only this user can enter.
+    # There, `mkdtemp` makes a folder that only this user can enter.
     return place if len(os.fsencode(place)) <= MAX_PLACE else Path("/tmp")  # nosec B108
 
 
 def _hold(path: Path) -> int | None:
-    """Locks a folder; None if another holds it, or it is not there, or another user's."""
+    """Locks a folder; returns None if another holds it, it is missing, or it is another user's."""
     try:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

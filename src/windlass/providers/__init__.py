@@ -42,7 +42,7 @@ def _of_plugin(pool: Pool, place: Path, clock: Clock) -> Provider:
     known = {f"{one.plugin}:{one.name}": one for one in added("providers")}
     if pool.provider not in known:
         there = ", ".join(known) or "none"
-        expected = f"a provider of a plug-in of this server ({there})"
+        expected = f"a provider of one of this server's plug-ins ({there})"
         raise InvalidInput("provider", expected, pool.provider)
     made: Provider = known[pool.provider].load()(pool, place, clock)
     return made

@@ -1,9 +1,9 @@
 """Machines from two programs of the user's: one starts a machine, the other stops it.
 
-`launch` gets what the worker needs in its environment and the script that starts the
-worker on standard input; it prints the machine's name. `terminate` gets that name as its
-last argument. `list`, if given, prints a line `TOKEN NAME` for each machine. Without
-it, a machine is assumed to exist until it is terminated, and lost machines are not found.
+`launch` gets the worker's settings in its environment and the script that starts the worker on
+standard input; it prints the machine's name. `terminate` gets that name as its last argument.
+`list`, if given, prints a line `TOKEN NAME` for each machine. Without it, a machine is assumed to
+exist until it is terminated, and lost machines are not found.
 """
 
 import os

@@ -1,8 +1,8 @@
 """Workers on EC2: one instance each, found by its tags.
 
-A launch carries a client token, so EC2 starts one instance however often we ask. We look
-for the tags first all the same: they remain when the client token has expired, and some
-services that are compatible with EC2 ignore client tokens.
+A launch carries a client token, so EC2 starts one instance however often we ask. We still check the
+tags first: they remain when the client token has expired, and some EC2-compatible services ignore
+client tokens.
 """
 
 import asyncio

@@ -16,7 +16,7 @@ from windlass.providers.options import Options
 
 T = TypeVar("T")
 
-_config: Any = config  # it has no types
+_config: Any = config  # the library has no type annotations
 
 INSTALLATION: Final = "windlass.dev/installation"
 POOL: Final = "windlass.dev/pool"
@@ -32,7 +32,8 @@ GRACE_S: Final = 90
 
 class KubernetesProvider:
     """Options: `image`, and `namespace`, `kubeconfig`, `context`, `command` (before the worker's
-    own words), `labels`, `container` and `pod` (fields joined to the container and the spec)."""
+    own arguments), `labels`, `container` and `pod` (fields merged into the container and the spec).
+    """
 
     settle_ms = 10_000
     host = ""
@@ -51,7 +52,7 @@ class KubernetesProvider:
         self._made: Any = None
 
     async def launch(self, order: Order) -> Machine:
-        """Creates a pod named by the token, or returns the pod that has this name already."""
+        """Creates a pod named by the token, or returns the existing pod of this name."""
         return await _ask(lambda: self._create(order))
 
     async def find(self, owner: Owner) -> Sequence[Machine]:

@@ -1,8 +1,8 @@
 """Workers as processes on the server's own machine: the default, also on a laptop.
 
-A worker is found by the token on its command line, so any server on this machine finds it,
-also after a crash. It survives the death of the server and continues when the server is
-back. Servers on other machines cannot see it: its name begins with the name of its host.
+A worker is found by the token on its command line, so any server on this machine finds it, even
+after a crash. It survives the death of the server and continues when the server is back. Servers on
+other machines cannot see it: its name begins with the name of its host.
 """
 
 import asyncio
@@ -25,15 +25,15 @@ PROC = Path("/proc")
 WITHHELD = ("WINDLASS_TOKEN", "WINDLASS_CONFIG")
 STATE = "state"
 LOG = "worker.log"
-MAX_WORDS = 500  # bytes of the log that a reason may repeat
+MAX_WORDS = 500  # bytes of the log quoted in a reason
 LOOK_MS = 100
-PATIENCE = 15  # asked so many times to end, a worker is killed
+PATIENCE = 15  # after this many requests to stop, a worker is killed
 
 
 class LocalProvider:
-    """Starts `windlass worker` with the server's environment plus the order's variables.
+    """Starts `windlass worker` with the server's environment plus the given variables.
 
-    It runs in the server's directory, as the workers of `windlass up` do: modules there can be
+    It runs in the server's directory, as the workers of `windlass up` do, so modules there can be
     imported.
     """
 

@@ -27,13 +27,13 @@ class Options:
         return None if self._get(name, None) is None else self.text(name)
 
     def words(self, name: str, default: tuple[str, ...] | None = None) -> list[str]:
-        """Returns a command as a list of words; no shell is involved."""
+        """Returns a command as a list of arguments; no shell is involved."""
         value = self._get(name, default)
         if value is None:
-            raise InvalidInput(f"options.{name}", "a command as a list of words", "nothing")
+            raise InvalidInput(f"options.{name}", "a command as a list of arguments", "nothing")
         fits = isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
         if not fits or any("\0" in word for word in value):
-            raise InvalidInput(f"options.{name}", "a list of words", value)
+            raise InvalidInput(f"options.{name}", "a list of arguments", value)
         return list(value)
 
     def texts(self, name: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Workers as jobs of a Slurm cluster: `sbatch` starts them, `squeue` knows them.
+"""Workers as jobs of a Slurm cluster: `sbatch` starts them, `squeue` lists them.
 
-The token is the name of the Slurm job and the pool is in its comment, so that a job
-whose number was lost in a crash is found again and never submitted twice.
+The token is the name of the Slurm job and the pool is in its comment, so that a job whose number
+was lost in a crash is found again and never submitted twice.
 """
 
 from collections.abc import Sequence

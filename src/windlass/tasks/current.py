@@ -15,9 +15,9 @@ from windlass.tasks.task import spec_of
 from windlass.tracing.current import current_trace, with_trace
 from windlass.wire.jobs import SubmitReply, SubmitRequest
 
-SCRATCH: Final = b"scratch"  # what a job asks its agent for
-PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, as servers take them
-JOBS: Final = "jobs"  # what an agent is asked for, unless something else is said
+SCRATCH: Final = b"scratch"  # requests from a job to its agent
+PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, the limit of servers
+JOBS: Final = "jobs"  # the default kind of request to an agent
 
 
 class Canceled(BaseException):
@@ -59,9 +59,9 @@ class Current(msgspec.Struct, frozen=True):
     seq: int
     channel: Channel
     secrets: Mapping[str, str] = {}
-    keys: set[str] = msgspec.field(default_factory=set)  # of the steps that it has used
-    unmet: list[str] = []  # the keys of waits that have ended this attempt by `Suspended`
-    folders: list[Path] = []  # those that this process has made for it: one at most
+    keys: set[str] = msgspec.field(default_factory=set)  # keys of the steps that it has used
+    unmet: list[str] = []  # the keys of waits that have ended this attempt with `Suspended`
+    folders: list[Path] = []  # folders that this process has made for it: one at most
 
     def progress(
         self, value: object, *, total: float | None = None, text: str | None = None
@@ -76,7 +76,7 @@ class Current(msgspec.Struct, frozen=True):
         self.channel.progress(self.seq, value)
 
     def heartbeat(self) -> None:
-        """Says that the function is still at work: its idle timeout begins again."""
+        """Reports that the function is still at work; restarts its idle timeout."""
         self.channel.alive(self.seq)
 
     def log(self, text: str) -> None:
@@ -101,8 +101,8 @@ class Current(msgspec.Struct, frozen=True):
         """Adds jobs to this job's workflow, all or none, and returns their ids.
 
         With a `key` that this workflow has seen, for example from an earlier attempt, it returns
-        the existing jobs. Jobs without a priority take that of this job;
-        “+1” and “-1” raise and lower it.
+        the existing jobs. Jobs without a priority inherit this job's; “+1” and “-1” raise and lower
+        it.
         """
         return _children(self.channel.ask(self.seq, _asked(jobs, key)))
 
@@ -112,7 +112,9 @@ class Current(msgspec.Struct, frozen=True):
 
     @property
     def scratch(self) -> Path:
-        """A directory for files of this attempt; it is removed when the attempt has ended."""
+        """Returns a directory for files of this attempt; it is removed when the attempt has
+        ended.
+        """
         return self._folder(self.channel.ask(self.seq, SCRATCH))
 
     async def scratch_async(self) -> Path:
@@ -125,16 +127,16 @@ class Current(msgspec.Struct, frozen=True):
         if named is not None:
             return Path(named)
         if not self.folders:
-            from tempfile import mkdtemp  # few functions need it
+            from tempfile import mkdtemp  # few functions need this import
 
             made = mkdtemp(prefix=f"job-{self.job}-", dir=_Process.folder)
             self.folders.append(Path(made))
         return self.folders[0]
 
     def remove_folders(self) -> None:
-        """Removes what it has made here; its function has ended."""
+        """Removes the folders made here; the function has ended."""
         for folder in self.folders:
-            import shutil  # few functions need it
+            import shutil  # few functions need this import
 
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -150,7 +152,7 @@ class Current(msgspec.Struct, frozen=True):
 
 
 def _check_progress(value: object) -> None:
-    """Refuses here what the server would refuse, where nobody would hear of it."""
+    """Refuses here what the server would refuse, since its refusal would go unnoticed."""
     try:
         size = len(msgspec.json.encode(value))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -177,7 +179,7 @@ def _children(answer: Answer) -> list[int]:
 class _Process:
     """The job of a process that runs one at a time; its threads see it too.
 
-    `folder` is where a process for several jobs makes folders for them.
+    `folder` is where a process that serves several jobs makes folders for them.
     """
 
     job: Current | None = None
@@ -191,7 +193,7 @@ def current() -> Current:
     """Returns the job this function runs for."""
     job = find_current()
     if job is None:
-        raise Conflict("no_job", "windlass.current() was called outside of a job")
+        raise Conflict("no_job", "windlass.current() was called outside a job")
     return job
 
 
@@ -201,12 +203,12 @@ def find_current() -> Current | None:
 
 
 def make_folders_in(folder: str) -> None:
-    """Says where this process makes folders for its jobs."""
+    """Sets where this process makes folders for its jobs."""
     _Process.folder = folder
 
 
 def enter(job: Current | None, *, alone: bool) -> None:
-    """Enters a job (None leaves it): `alone` in its process, else in its context."""
+    """Enters a job (None leaves it): for the whole process if `alone`, else for its context."""
     if alone:
         _Process.job = job
     else:

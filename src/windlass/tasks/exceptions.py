@@ -1,7 +1,7 @@
-"""Exceptions of functions: those that say how a task goes on, and all of them as text.
+"""Exceptions of functions: those that control the task, and the text form of all others.
 
-`windlass.Retry` and `windlass.Abort` are raised by tasks. The text of an exception, for whoever
-waits for the result, is bounded in size.
+Tasks raise `windlass.Retry` and `windlass.Abort`. The text of an exception, for callers that wait
+for the result, is bounded in size.
 """
 
 import sys
@@ -16,9 +16,9 @@ from windlass.domain.values.quantities import parse_duration_ms
 
 
 class Retry(Exception):
-    """Raised inside a task: this try failed, and the job is to be tried again.
+    """Raised inside a task: this attempt failed, and the job should be retried.
 
-    `after` is how long it waits, such as "1m"; without it, as long as before any retry. It counts
+    `after` is how long it waits, such as "1m"; by default, as long as before any retry. It counts
     as one of the job's `retries`. `raise windlass.Retry(...) from error` keeps the cause.
     """
 
@@ -42,7 +42,7 @@ MAX_CAUSES: Final = 4
 
 
 def exception_info(error: BaseException, causes: int = MAX_CAUSES) -> ExceptionInfo:
-    """Returns an exception with its traceback and what caused it."""
+    """Returns an exception with its traceback and its causes."""
     cause = error.__cause__
     if cause is None and not error.__suppress_context__:
         cause = error.__context__
@@ -64,13 +64,13 @@ def type_name(kind: type[BaseException]) -> str:
 
 
 def is_public(kind: type) -> bool:
-    """Returns whether a class is one that programs import as `windlass.NAME`."""
+    """Returns whether programs import a class as `windlass.NAME`."""
     modules: dict[str, str] = getattr(sys.modules.get("windlass"), "_MODULES", {})
     return modules.get(kind.__qualname__) == kind.__module__
 
 
 def text_of(error: BaseException) -> str:
-    """Returns the message of an exception, which may fail to show itself."""
+    """Returns the message of an exception; formatting it may fail."""
     try:
         return _clean(str(error))
     except Exception:  # An exception that cannot be shown must not hide that it happened.
@@ -78,10 +78,10 @@ def text_of(error: BaseException) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    """Returns the traceback of an exception alone; a long one without its middle."""
+    """Returns the traceback of one exception; cuts the middle of a long one."""
     try:
         text = _clean("".join(traceback.format_exception(error, chain=False)))
-    except Exception:  # As above: formatting calls what the user wrote.
+    except Exception:  # As above: formatting calls the user's code.
         return ""
     if len(text) <= TRACEBACK_LIMIT:
         return text

@@ -1,11 +1,12 @@
-"""Handles of jobs: among arguments they stand for results, and they stay in their process."""
+"""Handles of jobs: as arguments they stand for results, and they stay in their process."""
 
 import itertools
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar, cast
 
 R_co = TypeVar("R_co", covariant=True)
 
-REFERRED: Final = itertools.count()  # how many stood for results so far: most values hold none
+# how many were used as results so far: most values contain none
+REFERRED: Final = itertools.count()
 
 
 def reference_of(value: Any) -> int | str | None:
@@ -15,7 +16,7 @@ def reference_of(value: Any) -> int | str | None:
     return found
 
 
-# What Celery, RQ, Dramatiq, Huey and Prefect call what our handles of jobs have.
+# Names in Celery, RQ, Dramatiq, Huey and Prefect for attributes of our job handles.
 ELSEWHERE: Final = {
     "abort": "cancel()",
     "fetch_result": "result()",
@@ -37,7 +38,7 @@ ELSEWHERE: Final = {
 
 
 class Kept:
-    """A client or a handle: copied as itself, also inside of dataclasses, and not pickled."""
+    """A client or a handle: copied as itself, even inside dataclasses, and not pickled."""
 
     def __copy__(self) -> Self:
         return self

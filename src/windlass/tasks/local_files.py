@@ -1,4 +1,4 @@
-"""Files of this machine among arguments and results."""
+"""Local files in arguments and results."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +15,9 @@ MADE: Final = itertools.count()  # how many were made so far, so that most jobs 
 
 
 class LocalFile:
-    """A file among encoded values: a client uploads it, a worker keeps it as an artifact.
+    """A file among encoded values: a client uploads it, a worker stores it as an artifact.
 
-    `more` is what its reference says beside the file.
+    `more` is added to its reference.
     """
 
     def __init__(self, path: Path, more: Mapping[str, str] | None = None) -> None:
@@ -39,12 +39,12 @@ class UploadedFile(msgspec.Struct, frozen=True):
         return cast("Path", self)
 
     def __windlass_file__(self) -> dict[str, str]:
-        """Returns what stands for it among the arguments of jobs."""
+        """Returns its reference in the arguments of jobs."""
         return {DIGEST: self.sha256, "name": self.name}
 
 
 class FilesJob(JobSpec, frozen=True):
-    """A job whose arguments have local files, which a client must upload first."""
+    """A job with local files in its arguments, which a client must upload first."""
 
 
 def with_files(job: JobSpec) -> FilesJob:
@@ -56,7 +56,9 @@ INSIDE_A_JOB: Final = "without local files inside a job; return them, and pass t
 
 
 def refuse_files(jobs: Iterable[JobSpec], expected: str = INSIDE_A_JOB) -> None:
-    """Raises `InvalidInput` for local files where no client can upload them, as inside jobs."""
+    """Raises `InvalidInput` for local files where no client can upload them, such as inside
+    jobs.
+    """
     if any(isinstance(job, FilesJob) for job in jobs):
         raise InvalidInput("args", expected, "a Path")
 

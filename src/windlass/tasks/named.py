@@ -21,7 +21,7 @@ class NamedTask(Submits[..., Any]):
 
     @property
     def defaults(self) -> JobSpec:
-        """The job that a call becomes, without its arguments."""
+        """Returns the job for a call, without its arguments."""
         return self._job
 
     def options(self, **options: Unpack["CallOptions"]) -> Self:
@@ -32,11 +32,12 @@ class NamedTask(Submits[..., Any]):
     def job(self, /, *args: Any, **kwargs: Any) -> JobSpec:
         """Returns the job that runs this task with these arguments."""
         if args:
-            hint = "a function itself takes them by position, a task by its name does not"
+            hint = "arguments by name; only a function itself takes them by position"
             refusal = InvalidInput("args", "given by name", "arguments by position", hint)
             refusal.of = self._job.task
             raise refusal
-        from windlass.tasks.values.plain import named_arguments  # not before a job has arguments
+        # imported only for jobs with arguments
+        from windlass.tasks.values.plain import named_arguments
 
         return msgspec.structs.replace(self._job, args=named_arguments(kwargs))
 

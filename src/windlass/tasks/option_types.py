@@ -1,7 +1,7 @@
 """The types of job options in Python programs, for type checkers and editors.
 
-Nothing of this is loaded when a program runs. `tests/client/test_option_types.py` keeps it equal
-to the options of `JobSpec`, which say what each of them means.
+Nothing here is loaded at run time. `tests/client/test_option_types.py` keeps it equal to the
+options of `JobSpec`, which document each of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from windlass.domain.values.quantities import DurationLike
 
 Moment = str | datetime | timedelta
 Names = str | Sequence[str]
-# Handles of jobs, of either client and of transactions, are not known here.
+# Handles of jobs, whether from a client or a transaction, are not known here.
 Jobs = Any
 Failures = str | type[BaseException] | Sequence[str | type[BaseException]]
 

@@ -1,8 +1,8 @@
 """Durable steps inside a task: `windlass.step`, `sleep`, `wait_for`, `ask` and `send`.
 
 A function that has to wait is unwound by `Suspended`: its attempt ends, its slot is free, and the
-job runs again from its beginning when the wait is over. Steps that have ended return what is
-stored. Async functions use the forms that end in `_async`.
+job runs again from its beginning when the wait is over. Steps that have ended return the stored
+result. Async functions use the forms that end in `_async`.
 """
 
 import inspect
@@ -35,8 +35,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-STEP: Final = "step"  # what the agent is asked for
-FIRST: Final = 1  # the attempt that finds no steps
+STEP: Final = "step"  # the kind of request to the agent
+FIRST: Final = 1  # the first attempt, which finds no steps
 LOST: Final = "lease_lost"
 
 
@@ -47,9 +47,9 @@ class Suspended(BaseException):
 def step(key: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Calls a function and stores its result with the job; a later attempt gets it from there.
 
-    The key is the step's name: each may be used once in an attempt. What is returned is the
-    stored value, so lists, dicts and other JSON values, or what the function's annotation says.
-    Outside of jobs it only calls the function.
+    The key is the step's name: each may be used once per attempt. It returns the stored value:
+    lists, dicts and other JSON values, or the type that the function's annotation names. Outside
+    jobs it only calls the function.
     """
     if find_current() is None:
         return function(*args, **kwargs)
@@ -104,7 +104,7 @@ async def sleep_async(duration: DurationLike, *, key: str | None = None) -> None
 def wait_for(signal: str, *, timeout: DurationLike | None = None, key: str | None = None) -> Any:
     """Waits for a signal and returns its payload; raises `WaitTimeout` when the time is up.
 
-    It gets the oldest signal of this name in the job's namespace that was sent after the job was
+    It returns the oldest signal of this name in the job's namespace that was sent after the job was
     submitted and that no earlier wait of the job has returned.
     """
     return _asked(_wait_for(signal, timeout, key))
@@ -133,7 +133,7 @@ def ask(
     """Asks people a question and returns the answer; raises `WaitTimeout` when the time is up.
 
     `schema` is a type, such as `bool` or a dataclass, or a JSON Schema as a dict. An answer that
-    does not fit is refused, and the job goes on waiting.
+    does not fit is refused, and the job keeps waiting.
     """
     asked = _question(question, schema, timeout, key)
     while True:
@@ -212,7 +212,7 @@ def _question(question: str, schema: Any, timeout: DurationLike | None, key: str
     wait_ms = None if timeout is None else _ms("timeout", timeout)
     wanted = schema
     if schema is not None and not isinstance(schema, dict):
-        from windlass.tasks.values.schema import answer_schema  # few functions ask
+        from windlass.tasks.values.schema import answer_schema  # few functions need this import
 
         wanted = answer_schema(schema)
     request = StepRequest(do="ask", key=own, question=question, schema=wanted, wait_ms=wait_ms)
@@ -243,7 +243,9 @@ def _values(ended: Any, return_exceptions: bool) -> list[Any]:
 
 
 def _value(job: Job) -> Any:
-    """Returns the result of a child as its function is annotated, if this program knows it."""
+    """Returns the result of a child with the type its function declares, if this program knows
+    it.
+    """
     if next(references_in(job.result, FILE), None) is not None:
         raise Conflict(
             "result_has_files",
@@ -263,7 +265,7 @@ def _send(signal: str, payload: Any, key: str | None) -> Asked:
 
 
 def _begin(key: str) -> Current:
-    """Returns the job, and notes that it uses this key; raises if it has done so before."""
+    """Returns the job, and records that it uses this key; raises if it was used before."""
     if not isinstance(key, str):
         expected = 'the name of the step: windlass.step("charge", charge, order)'
         raise InvalidInput("key", expected, key)
@@ -279,11 +281,11 @@ def _begin(key: str) -> Current:
 
 
 def _keyed(name: str, key: str | None) -> tuple[Current, str]:
-    """Returns the job and the key: the one given, or the name and how often it was used."""
+    """Returns the job and the key: the given one, or the name with the number of its uses."""
     if find_current() is None:
         call = name.partition(" ")[0]
         instead = "use client.send" if call == "send" else "submit the task that calls it"
-        raise Conflict("no_job", f"windlass.{call} was called outside of a job: {instead}")
+        raise Conflict("no_job", f"windlass.{call} was called outside a job: {instead}")
     if key is None:
         keys, number = current().keys, 1
         while f"{name} {number}" in keys:
@@ -305,7 +307,7 @@ def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
 
 
 def _result(function: Callable[..., Any], reply: StepReply, handle: type[ChildJob]) -> Any:
-    """Returns the stored value as the function is annotated, with handles of the job's children."""
+    """Returns the stored value with its annotated type, with handles of the job's children."""
     codec = _codec_of(function)
     if codec is None:
         return reply.value
@@ -314,8 +316,8 @@ def _result(function: Callable[..., Any], reply: StepReply, handle: type[ChildJo
 
 
 def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
-    """Returns how results of the function travel; None if it does not say what it takes."""
-    from windlass.tasks.values.calls import CallCodec  # not before a step has a value
+    """Returns the codec for results of the function; None if it does not declare a type."""
+    from windlass.tasks.values.calls import CallCodec  # imported only for steps with a value
 
     if isinstance(function, Task):
         return function.codec
@@ -326,7 +328,7 @@ def _codec_of(function: Callable[..., Any]) -> "CallCodec | None":
 
 
 def _json(field: str, value: Any) -> msgspec.Raw:
-    """Returns a value as JSON; raises `InvalidInput` for one that would not come back."""
+    """Returns a value as JSON; raises `InvalidInput` for one that would change on the way."""
     try:
         return msgspec.Raw(msgspec.json.encode(value, enc_hook=partial(_no_files, field)))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
@@ -334,15 +336,15 @@ def _json(field: str, value: Any) -> msgspec.Raw:
 
 
 def _no_files(field: str, value: Any) -> Any:
-    """Refuses a file of this attempt, which the next one would not find."""
+    """Refuses a file of this attempt, since the next one would not find it."""
     if isinstance(value, LocalFile):
-        expected = "without files, which are gone with the attempt; return what is in them, or "
+        expected = "without files, which disappear with the attempt; return their contents, or"
         raise InvalidInput(field, f"{expected}the file from the task itself", str(value.path))
     raise NotImplementedError(f"Encoding objects of type {type(value).__name__} is unsupported")
 
 
 def _typed(schema: Any, value: Any) -> tuple[Any, str | None]:
-    """Returns an answer as a value of the type; or why it is none."""
+    """Returns an answer as a value of the type, or why it does not fit."""
     if schema is None or isinstance(schema, dict):
         return value, None
     from windlass.tasks.values.schema import read_answer
@@ -354,7 +356,7 @@ def _typed(schema: Any, value: Any) -> tuple[Any, str | None]:
 
 
 def _again(asked: Asked, question: str, why: str) -> Asked:
-    """Returns the question once more: only the type itself could tell that the answer was wrong."""
+    """Asks the question again: only the type itself could find the answer wrong."""
     job, request = asked
     _, key = _keyed(f"{request.key} again", None)
     return job, msgspec.structs.replace(request, key=key, question=f"{question} ({why})")
@@ -381,16 +383,16 @@ def _outcome(job: Current, request: StepRequest, reply: StepReply) -> Any:
 
 
 def refuse_caught(job: Current) -> None:
-    """Raises `Conflict` if a function has returned although it had to wait: it went on too early.
+    """Raises `Conflict` if a function returned although it had to wait: it continued too early.
 
-    Its result would be that of a function which did not wait.
+    Its result would not reflect the wait.
     """
     if job.unmet:
         raise Conflict(
             "suspended_caught",
-            f"the function caught windlass.Suspended of {job.unmet[0]!r} and went on before the "
-            "wait was over: let it pass (catch Exception, not BaseException, and gather without "
-            "return_exceptions)",
+            f"the function caught windlass.Suspended of {job.unmet[0]!r} and continued "
+            "before the wait was over: let it propagate (catch Exception, not "
+            "BaseException, and gather without return_exceptions)",
         )
 
 
@@ -406,7 +408,7 @@ def _heard(answer: Answer) -> StepReply:
     if not answer.refused:
         return msgspec.json.decode(answer.body, type=StepReply)
     error = msgspec.json.decode(answer.body)["error"]
-    if error["code"] == LOST:  # Another attempt goes on, or none does.
+    if error["code"] == LOST:  # Another attempt continues, or none does.
         raise Canceled
     if "field" in error and "expected" in error:
         raise read_invalid_input(error)

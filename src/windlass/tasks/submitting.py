@@ -1,7 +1,7 @@
-"""Submitting the calls of a task: with the default client, or as child jobs inside a job.
+"""Submits the calls of a task: with the default client, or as child jobs inside a job.
 
-The client is above this package, so whoever owns it registers how to get it. Errors about a job
-that was submitted alone say which task, not which job of a list.
+The client is above this package, so it registers how to get it. Errors about a single job name the
+task instead of a position in a list.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from windlass.transactions.jobs import TransactionJob
 
 
-FIRST: Final = "jobs[0]"  # as servers name a job in the list of a request
+FIRST: Final = "jobs[0]"  # how servers name a job in the list of a request
 ALONE: Final = "the job"
 
 
@@ -54,7 +54,7 @@ P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 
-# What Celery, RQ, Dramatiq, Huey and Prefect call our methods.
+# Names in Celery, RQ, Dramatiq, Huey and Prefect for our methods.
 ELSEWHERE: Final = {
     "apply_async": "options(…).submit(…)",
     "delay": "submit(…)",
@@ -90,26 +90,26 @@ class _Registered:
 
 
 def register_default(find: Callable[[], Submitter], failure: Callable[[Any], Exception]) -> None:
-    """Sets what finds the client that tasks submit with, and the error for a job that failed."""
+    """Sets the function that finds the default client, and the error for a failed job."""
     _Registered.find, _Registered.failure = find, failure
 
 
 def failure_of(job: Any) -> Exception:
-    """Returns the error for a job, as clients show it, that ended without a result."""
+    """Returns the error for a job (as clients show it) that ended without a result."""
     if _Registered.failure is None:
-        raise Conflict("no_default_client", "import windlass: it knows the error")
+        raise Conflict("no_default_client", "import windlass: it defines the error")
     return _Registered.failure(job)
 
 
 def default_submitter() -> Submitter:
     """Returns the job that this code runs in, else the default client."""
-    from windlass.tasks.current import find_current  # which knows tasks
+    from windlass.tasks.current import find_current  # imported here, since it imports tasks
 
     job = find_current()
     if job is not None:
         return _Children(job)
     if _Registered.find is None:
-        raise Conflict("no_default_client", "import windlass: it knows the default client")
+        raise Conflict("no_default_client", "import windlass: it has the default client")
     return _Registered.find()
 
 
@@ -127,8 +127,8 @@ class _SubmitsChildren(Protocol):
 class ChildJob:
     """A job that another one has added to its workflow, seen from inside that one.
 
-    It has an id, and may be waited for with `after`, or by the function that has submitted it in a
-    step: the attempt ends, so that no slot is held which the child may need.
+    It has an id, and can be waited for with `after`, or by the function that submitted it in a
+    step: the attempt ends, so that it holds no slot which the child may need.
     """
 
     def __init__(self, number: int, recorded: bool = False) -> None:
@@ -137,7 +137,7 @@ class ChildJob:
 
     def result(self, timeout: DurationLike | None = None) -> Any:
         """Returns its result once it has ended; raises `JobFailed` if it did not complete."""
-        from windlass.tasks.steps import join  # which knows this class
+        from windlass.tasks.steps import join  # imported here, since it imports this class
 
         (value,) = join([self], timeout)
         return value
@@ -153,16 +153,16 @@ class ChildJob:
 
     @property
     def id(self) -> int:
-        """The job's number."""
+        """Returns the job's number."""
         return self._number
 
     @property
     def output(self) -> Any:
-        """This handle, as an argument of another job: it stands for the result."""
+        """Returns this handle, as an argument of another job: it stands for the result."""
         return self
 
     def __windlass_reference__(self) -> int:
-        """Returns what stands for its result among the arguments of other jobs."""
+        """Returns the reference to its result for the arguments of other jobs."""
         return self._number
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -220,7 +220,7 @@ class Submits(Generic[P, R_co]):
     """What can be called as a job."""
 
     def job(self, /, *args: P.args, **kwargs: P.kwargs) -> JobSpec:
-        """Returns the job of a call, not submitted."""
+        """Returns the job of a call, without submitting it."""
         raise NotImplementedError
 
     def submit(self, /, *args: P.args, **kwargs: P.kwargs) -> "JobHandle[R_co]":
@@ -240,7 +240,7 @@ class Submits(Generic[P, R_co]):
     def map(self, *arguments: Iterable[Any]) -> "list[JobHandle[R_co]]":
         """Submits a call for each set of arguments: `add.map([1, 2], [3, 4])`; all or none.
 
-        The lists have one length: the first call gets the first value of each.
+        The lists have equal lengths: the first call gets the first value of each.
         """
         jobs = jobs_of(self, arguments)
         return default_submitter().submit_many(jobs) if jobs else []
@@ -256,7 +256,7 @@ class Submits(Generic[P, R_co]):
 
         return submit_in(connection, self.job(*args, **kwargs))
 
-    if not TYPE_CHECKING:  # Type checkers know the attributes that there are.
+    if not TYPE_CHECKING:  # Type checkers know the existing attributes.
 
         def __getattr__(self, name: str) -> NoReturn:
             ours = ELSEWHERE.get(name)
@@ -282,7 +282,7 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
     lists = [list(values) for values in arguments]
     lengths = sorted({len(values) for values in lists})
     if len(lengths) > 1:
-        raise InvalidInput("map", "given lists of one length", " and ".join(map(str, lengths)))
+        raise InvalidInput("map", "given lists of equal length", " and ".join(map(str, lengths)))
     jobs: list[JobSpec] = []
     for number, values in enumerate(zip(*lists, strict=True)):
         try:
@@ -293,12 +293,12 @@ def jobs_of(task: Submits[..., Any], arguments: Sequence[Iterable[Any]]) -> list
             refusal.of = error.of
             raise refusal from None
     if len(jobs) > 1 and jobs[0].key is not None:
-        raise InvalidInput("key", "unset for map: a key stands for one job", jobs[0].key)
+        raise InvalidInput("key", "unset for map: a key belongs to one job", jobs[0].key)
     return jobs
 
 
 def with_ids(job: JobSpec) -> JobSpec:
-    """Returns the job with ids where it waits for handles."""
+    """Returns the job with ids instead of handles in its dependencies."""
     if not job.after and not job.after_any:
         return job
     after, after_any = map(_ids, (job.after, job.after_any))

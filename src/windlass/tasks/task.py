@@ -27,7 +27,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-# Options that belong to a single job, and cannot be given for all jobs of a function.
+# Options of a single job, which cannot be set for all jobs of a function.
 _OF_ONE_JOB: Final = frozenset(
     {"task", "args", "name", "key", "after", "after_any", "workflow", "parent", "version"}
 )
@@ -56,40 +56,42 @@ class Task(Submits[P, R_co]):
 
     @property
     def function(self) -> Callable[P, Any]:
-        """The function itself."""
+        """Returns the function itself."""
         return self._function
 
     @property
     def version(self) -> str | None:
-        """The version that the task declares; jobs ask for one with the option `version`."""
+        """Returns the version that the task declares; jobs ask for one with the option
+        `version`.
+        """
         return self._version
 
     @property
     def defaults(self) -> JobSpec:
-        """The job that a call becomes, without its arguments."""
+        """Returns the job for a call, without its arguments."""
         return self._job
 
     @functools.cached_property
     def signature(self) -> inspect.Signature:
-        """The parameters of the function."""
+        """Returns the parameters of the function."""
         return inspect.signature(self._function)
 
     @functools.cached_property
     def codec(self) -> "CallCodec":
-        """How its arguments and results travel."""
-        from windlass.tasks.values.calls import CallCodec  # not before a call has values
+        """Returns the codec of its arguments and results."""
+        from windlass.tasks.values.calls import CallCodec  # imported only for calls with values
 
         return CallCodec(self._function)
 
     @functools.cached_property
     def path(self) -> str:
-        """The import path of the function: `package.module:qualname`."""
+        """Returns the import path of the function: `package.module:qualname`."""
         return path_of(self._function)
 
     def options(self, **options: Unpack["CallOptions"]) -> Self:
         """Returns this task with other options for its jobs: `add.options(retries=3)`.
 
-        They are those of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
+        They are the options of a job: `queue`, `priority`, `retries`, `timeout`, `key`, `after`…
         """
         fields = canonical_options(dict(options), OF_CALLS)
         job = msgspec.structs.replace(self._job, **fields)
@@ -139,7 +141,7 @@ class Task(Submits[P, R_co]):
             raise InvalidInput("args", expected, NOT_KNOWN, why) from None
 
     def _advice(self, kwargs: Mapping[str, Any]) -> str:
-        """Returns how the function is called, and where options go that were given to it."""
+        """Returns how to call the function, and where misplaced options belong."""
         parameters = self.signature.parameters
         for name in kwargs:
             if name in OF_CALLS and name not in parameters:
@@ -168,7 +170,7 @@ class Task(Submits[P, R_co]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles it as functions are, by name: `executor.submit(add, 1, 2)` runs in a process."""
+        """Pickles it by name, as functions are: `executor.submit(add, 1, 2)` runs in a process."""
         return _unpickled, (self._function.__module__, self._function.__qualname__, self._job)
 
 
@@ -214,14 +216,16 @@ class _Decorator:
 
 
 def _check_function(function: object) -> None:
-    """Raises `InvalidInput` for what no worker could call by its name, or has no single result."""
+    """Raises `InvalidInput` for a function that workers cannot call by name, or without a single
+    result.
+    """
     shown = repr(function)
     if not callable(function):
         expected = "a function; options have names: @windlass.task(name=…, queue=…)"
         raise InvalidInput("task", expected, shown)
     if isinstance(function, Task):
         hint = "for other options use `.options(…)`"
-        raise InvalidInput("task", "a function that is no task yet", shown, hint)
+        raise InvalidInput("task", "a function that is not a task yet", shown, hint)
     if isinstance(function, type) or not hasattr(function, "__qualname__"):
         hint = "define one with `def` that calls it"
         raise InvalidInput("task", "a function with a name of its own", shown, hint)
@@ -252,11 +256,11 @@ def task(
 ) -> Any:
     """Marks a function, plain or async, as one that workers may run.
 
-    Calling it still runs it; `client.submit(function, 1, 2)` runs it as a job. `name`
-    makes it a task of its own, which workers run that import it (`--import`). `options` are
-    those of a job, such as `queue`, `retries`, `timeout`, `requires`, and `secrets` of the
-    worker that it needs (`windlass.current().secret`). `version` is that of the function: a job
-    that asks for one (`function.options(version="2")`) runs only where it is the same.
+    Calling it still runs it; `client.submit(function, 1, 2)` runs it as a job. `name` makes it a
+    task of its own, for workers that import it (`--import`). `options` are those of a job, such as
+    `queue`, `retries`, `timeout`, `requires`, and the worker's `secrets` that it needs
+    (`windlass.current().secret`). `version` is the function's: a job that asks for one
+    (`function.options(version="2")`) runs only where it is the same.
     """
     if version is not None and not isinstance(version, str):
         raise InvalidInput("version", 'text, such as "2"', version)
@@ -272,7 +276,7 @@ def _register(name: str, made: Task[..., Any]) -> None:
     known = _NAMED.setdefault(name, made)
     if _place(known.function) != _place(made.function):
         place = ".".join(_place(known.function))
-        raise InvalidInput("name", f"another than that of {place}", name)
+        raise InvalidInput("name", f"another name than the task at {place}", name)
     _NAMED[name] = made
 
 
@@ -299,10 +303,10 @@ def known_task(name: str, args: Any) -> Task[..., Any] | None:
 
 
 def _unpickled(module: str, name: str, job: JobSpec) -> Task[..., Any]:
-    """Returns the task of another process, with its options."""
+    """Returns the task for a pickle from another process, with its options."""
     found = attrgetter(name)(import_module(module))
     if not isinstance(found, Task):
-        raise TypeError(f"{module}:{name} is no task")
+        raise TypeError(f"{module}:{name} is not a task")
     if found.defaults == job:
         return found
     return type(found)(found.function, job, found.version)
@@ -324,7 +328,7 @@ def path_of(function: Callable[..., Any]) -> str:
 
 
 def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobSpec:
-    """Returns the job that calls a task; refuses what is none."""
+    """Returns the job that calls a task; raises for anything else."""
     if not isinstance(function, Task):
         raise InvalidInput("function", "a function marked with @windlass.task", repr(function))
     made: JobSpec = function.job(*args, **kwargs)
@@ -332,7 +336,7 @@ def spec_of(function: object, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
 
 
 class _Process:
-    """What this process imports just now for a job."""
+    """What this process is importing for a job."""
 
     importing: str | None = None
 

@@ -12,7 +12,7 @@ _ERRORS: Final = ("failed", "timed_out", LOST)
 
 
 class Ended(NamedTuple):
-    """An attempt that is over, as far as its span is concerned; times are in ms."""
+    """An attempt that is over, with the data for its span; times are in ms."""
 
     job: int
     attempt: int
@@ -26,7 +26,9 @@ class Ended(NamedTuple):
 
 
 def attempt_span(parent: Trace, of: Ended) -> Made:
-    """Returns the span of an attempt of a job with this trace; a retry links to the one before."""
+    """Returns the span of an attempt of a job with this trace; a retry links to the previous
+    one.
+    """
     about = of_job(of.job, shown_attempt(of.attempt), of.queue, of.task, of.workflow)
     is_retry = shown_attempt(of.attempt) > 1
     return Made(

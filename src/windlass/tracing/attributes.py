@@ -1,6 +1,6 @@
-"""The attributes of spans, by the names of OpenTelemetry's semantic conventions.
+"""The attributes of spans, named by OpenTelemetry's semantic conventions.
 
-Nothing here takes arguments, results, messages or secrets of jobs.
+Nothing here includes arguments, results, messages or secrets of jobs.
 """
 
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from typing import Any, Final
 
 SYSTEM: Final = "windlass"
 
-# What `cicd.pipeline.task.run.result` and `cicd.pipeline.result` call the outcomes of attempts and
-# workflows.
+# The values of `cicd.pipeline.task.run.result` and `cicd.pipeline.result` for outcomes.
 RESULTS: Final[Mapping[str, str]] = {
     "completed": "success",
     "failed": "failure",
@@ -57,7 +56,7 @@ def of_pipeline(workflow: int, name: str, state: str) -> dict[str, Any]:
 
 
 def of_processing(outcome: str) -> dict[str, Any]:
-    """Returns the attributes that an attempt has beside those of its job."""
+    """Returns the attributes that an attempt has besides those of its job."""
     return {
         "messaging.operation.name": "process",
         "messaging.operation.type": "process",

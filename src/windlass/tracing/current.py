@@ -1,4 +1,4 @@
-"""The trace that this program is in, if it uses OpenTelemetry or was started in a trace."""
+"""The current trace of this program, if it uses OpenTelemetry or was started in a trace."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ _API: Final = "opentelemetry.trace"
 
 
 def current_trace() -> str | None:
-    """Returns the context of the current span, else that of the environment; None without."""
+    """Returns the context of the current span, else that of the environment, else None."""
     api = sys.modules.get(_API)
     if api is not None:
         found = _text(api.get_current_span())
@@ -59,7 +59,9 @@ def sending(jobs: list[JobSpec]) -> Iterator[list[JobSpec]]:
 
 
 def enter_trace(text: str) -> None:
-    """Makes a trace current for the code that follows in this context, if OpenTelemetry is here."""
+    """Makes a trace current for the following code in this context, if OpenTelemetry is
+    installed.
+    """
     trace = parse_trace(text)
     if trace is None:
         return

@@ -11,13 +11,13 @@ import structlog
 from windlass.domain.lifecycle.traces import Trace
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-CLOSE_SECONDS: Final = 1.0  # for the last spans of a process that ends
+CLOSE_SECONDS: Final = 1.0  # time for the last spans of a process that exits
 
 log = structlog.get_logger("windlass.tracing")
 
 
 class Made(NamedTuple):
-    """A span that has ended. `own` is its context, if it was fixed before; times are in ms."""
+    """A span that has ended. `own` is its context, if set in advance; times are in ms."""
 
     name: str
     kind: str  # as in `SpanKind`
@@ -27,7 +27,7 @@ class Made(NamedTuple):
     attributes: Mapping[str, Any]
     own: Trace | None = None
     link: Trace | None = None
-    error: str | None = None  # its class
+    error: str | None = None  # class of the error
 
 
 def wants_tracing(environ: Mapping[str, str] = os.environ) -> bool:
@@ -51,7 +51,7 @@ class Tracing:
         from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
         class Ids(RandomIdGenerator):
-            """Random ids, unless the next one was fixed before."""
+            """Random ids, unless the next one was set in advance."""
 
             def __init__(self) -> None:
                 self.next: int | None = None
@@ -72,7 +72,7 @@ class Tracing:
         self._tracer = self.provider.get_tracer("windlass")
 
     def add(self, made: Made) -> Trace:
-        """Adds a span and returns its context; what the collector has no room for is dropped."""
+        """Adds a span and returns its context; spans are dropped if the queue is full."""
         api = self._api
         self._ids.next = None if made.own is None else int(made.own.span, 16)
         span = self._tracer.start_span(
@@ -95,7 +95,7 @@ class Tracing:
 
     def close(self) -> None:
         """Sends what is left, for a short time only."""
-        # A collector that does not answer must not hold up the end of the process.
+        # An unresponsive collector must not delay the end of the process.
         closing = threading.Thread(target=self.provider.shutdown, daemon=True)  # noqa: TID251
         closing.start()
         closing.join(CLOSE_SECONDS)
@@ -116,7 +116,7 @@ class Tracing:
 
 
 def start_tracing(service: str) -> Tracing | None:
-    """Returns what exports the spans of this process; None unless that is configured."""
+    """Returns the exporter of this process's spans; None unless that is configured."""
     if not wants_tracing():
         return None
     try:
@@ -127,7 +127,7 @@ def start_tracing(service: str) -> Tracing | None:
 
 
 def end_tracing(tracing: Tracing | None) -> None:
-    """Sends the last spans of a process, if it makes any."""
+    """Sends the last spans of a process, if it has any."""
     if tracing is not None:
         tracing.close()
 

@@ -1,7 +1,7 @@
-"""Catches submissions in tests: they reach no database, and are gone when they are rolled back.
+"""Catches submissions in tests: they reach no database, and disappear on rollback.
 
-A test may look before its transaction ends, and often that never commits. So a submission counts
-at once, until the transaction or savepoint that it was made in is rolled back.
+A test may check before its transaction ends, and often it never commits. So a submission counts at
+once, until its transaction or savepoint is rolled back.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from windlass.transactions.requests import Request
 from windlass.transactions.statements import Plan, Statement
 from windlass.transactions.watching import Undo, watch, watched_part
 
-# What begins a transaction where the INSERT of a real submission would.
+# Statements that begin a transaction where the INSERT of a real submission would.
 READ: Final = "SELECT 1"
 TABLE: Final = "CREATE TEMP TABLE IF NOT EXISTS windlass_caught (id)"
 WRITE: Final = "INSERT INTO windlass_caught VALUES (1)"
@@ -31,7 +31,7 @@ class Caught:
 
 
 class Takes(Protocol):
-    """Gives caught submissions their ids."""
+    """Assigns ids to caught submissions."""
 
     def __call__(self, count: int) -> Sequence[int]: ...
 
@@ -47,7 +47,7 @@ class Savepoints:
         self._steps.append(caught)
 
     def note(self, sql: str) -> None:
-        """Looks at a statement of the connection."""
+        """Inspects a statement of the connection."""
         words = sql.upper().replace(";", " ").split()
         match words:
             case ["ROLLBACK" | "ABORT", *_, "TO", name] | [
@@ -62,7 +62,9 @@ class Savepoints:
                 self._steps.clear()  # They were committed.
 
     def _after(self, name: str) -> int:
-        """Returns where a savepoint is; one from before the first submission is at the start."""
+        """Returns the position of a savepoint; one from before the first submission is at the
+        start.
+        """
         places = [place for place, step in enumerate(self._steps) if step == name]
         return places[-1] + 1 if places else 0
 
@@ -74,7 +76,7 @@ class Savepoints:
 
 
 class Catcher:
-    """Catches what a test submits in transactions; `take` gives the ids of its jobs."""
+    """Catches what a test submits in transactions; `take` assigns the ids of its jobs."""
 
     def __init__(self, take: Takes) -> None:
         self._take = take
@@ -87,7 +89,7 @@ class Catcher:
         return [one for one in caught if not one.is_undone]
 
     def plan(self, connection: Any, driver: Driver, request: Request) -> Plan:
-        """Begins the transaction as a submission would, and notes what it submits."""
+        """Begins the transaction as a submission would, and records the submission."""
         if driver.database == POSTGRESQL:
             yield Statement(READ)
         else:
@@ -106,7 +108,7 @@ class Catcher:
             await connection.set_trace_callback(savepoints.note)
 
     def close(self) -> None:
-        """Leaves all connections as they were."""
+        """Restores all connections."""
         while self._watched:
             _, (_, _, undo) = self._watched.popitem()
             with suppress(Exception):  # Most of them are closed by now.
@@ -118,7 +120,8 @@ class Catcher:
         if known is None:
             savepoints = Savepoints()
             known = own, savepoints, watch(own, savepoints.note)
-            self._watched[id(own)] = known  # It keeps the connection, and so its id.
+            # It keeps a reference to the connection, so that its id stays unique.
+            self._watched[id(own)] = known
         return known[1]
 
 
@@ -129,7 +132,7 @@ class _Active:
 
 
 def set_catcher(catcher: Catcher | None) -> None:
-    """Lets a catcher have all submissions in transactions; None: ends that."""
+    """Sets the catcher of all submissions in transactions; None ends that."""
     if _Active.catcher is not None:
         _Active.catcher.close()
     _Active.catcher = catcher
@@ -139,12 +142,12 @@ _NUMBERS: Final = itertools.count(1)
 
 
 def _discard() -> Catcher:
-    """Returns a catcher for tests of Django that do not look at jobs, as with its mails."""
+    """Returns a catcher for Django tests that do not check jobs, as Django does with mails."""
     return Catcher(lambda count: [next(_NUMBERS) for _ in range(count)])
 
 
 def active_catcher(connection: Any) -> Catcher | None:
-    """Returns what catches a submission; None: it is real. Raises if tests may not make it."""
+    """Returns the active catcher; None for a real submission. Raises if tests may not submit."""
     if _Active.catcher is not None:
         return _Active.catcher
     kind = type(connection).__module__
@@ -155,7 +158,7 @@ def active_catcher(connection: Any) -> Catcher | None:
 
 
 async def watch_later(connection: Any) -> None:
-    """Begins to watch what a plan, which waits for nothing, cannot."""
+    """Begins to watch what a plan, which never waits, cannot."""
     catcher = _Active.catcher
     if catcher is not None and type(connection).__module__.partition(".")[0] == "aiosqlite":
         await catcher.watch_later(connection)

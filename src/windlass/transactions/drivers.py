@@ -1,6 +1,6 @@
 """Recognizes a user's connection and sends statements through its driver.
 
-Drivers are known by the modules of their classes and never imported here unless the user has.
+Drivers are recognized by the modules of their classes and never imported here unless the user has.
 """
 
 import re
@@ -29,7 +29,7 @@ class Driver(NamedTuple):
 
 
 def find_driver(connection: Any) -> Driver:
-    """Returns the driver of a connection; raises `InvalidInput` for what is none."""
+    """Returns the driver of a connection; raises `InvalidInput` for anything else."""
     for kind in type(connection).__mro__:
         make = _MAKERS.get(kind.__module__.partition(".")[0])
         found = make(connection, kind) if make is not None else None
@@ -87,7 +87,7 @@ def _sqlalchemy(connection: Any, kind: type) -> Driver | None:
     bound = connection if name.endswith("Connection") else connection.get_bind()
     database: str = bound.dialect.name
     if database not in (POSTGRESQL, SQLITE):
-        raise InvalidInput("connection", "one to PostgreSQL or SQLite", database)
+        raise InvalidInput("connection", "a connection to PostgreSQL or SQLite", database)
     if name.lower().startswith("async"):
         return Driver(database, run_async=run_async)
     return Driver(database, run)
@@ -110,7 +110,7 @@ def _django(connection: Any, _kind: type) -> Driver | None:
     if database is None:
         return None
     if database not in (POSTGRESQL, SQLITE):
-        raise InvalidInput("connection", "one to PostgreSQL or SQLite", database)
+        raise InvalidInput("connection", "a connection to PostgreSQL or SQLite", database)
     return Driver(database, run)
 
 

@@ -15,12 +15,12 @@ NO_FUNCTION: Final = "42883"
 NOT_ALLOWED: Final = "42501"
 
 NO_TABLE: Final = re.compile(r"no such (table: sequences|column: value)\b")  # of SQLite
-# Of SQLite: another transaction writes, or wrote after this one had read. One that has read is
-# refused at once, whatever its busy timeout.
+# SQLite: another transaction is writing, or wrote after this one had read. A transaction that has
+# read is refused at once, whatever its busy timeout.
 BUSY: Final = (5, 517)
 BEGIN_IMMEDIATE: Final = (
-    "Another transaction writes, or wrote after this one had read: set a busy timeout and begin "
-    "this one with BEGIN IMMEDIATE, so that it waits, or run it again."
+    "Another transaction is writing, or wrote after this one had read. Set a busy timeout "
+    "and begin this one with BEGIN IMMEDIATE, so that it waits, or run it again."
 )
 
 UPGRADE: Final = "run `windlass db upgrade --store postgresql://…` with the role of the servers"
@@ -29,9 +29,9 @@ _EXPECTED: Final = re.compile(r"expected (?P<field>\S+) to be (?P<expected>.*), 
 
 
 def explain_failure(error: Exception) -> WindlassError | None:
-    """Returns the error to raise instead, or None for one that is not about jobs.
+    """Returns the error to raise instead, or None for an error that is not about jobs.
 
-    One that needs advice gets it as a note.
+    An error that needs advice gets it as a note.
     """
     for cause in _all_causes(error):
         state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
@@ -60,8 +60,8 @@ def _explain(state: str, message: str) -> WindlassError | None:
     if state == NO_FUNCTION and "submit_request" in message:
         return Conflict(
             "schema_outdated",
-            "the schema windlass of this database is older than this library: it does not take "
-            f"submissions in transactions; {UPGRADE}",
+            "the schema windlass of this database is older than this library and does not "
+            f"take submissions in transactions; {UPGRADE}",
         )
     if state == NOT_ALLOWED:
         allow = "the owner of the schema runs `windlass db allow-submit ROLE --namespace default`"
@@ -71,7 +71,7 @@ def _explain(state: str, message: str) -> WindlassError | None:
 
 
 def _all_causes(error: Exception) -> Iterator[BaseException]:
-    """Yields the error, what it wraps (SQLAlchemy: `orig`) and what led to it."""
+    """Yields the error, the one it wraps (SQLAlchemy: `orig`) and its causes."""
     for cause in causes_of(error):
         yield cause
         original = getattr(cause, "orig", None)

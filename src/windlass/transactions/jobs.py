@@ -4,8 +4,8 @@
 class TransactionJob:
     """A job of a transaction that has not committed yet, as far as we know.
 
-    Its `id` is final: after the commit, `client.job(job.id)` is a handle on it. If the
-    transaction is rolled back, no job has this id on PostgreSQL; on SQLite, a later one may get it.
+    Its `id` is final: after the commit, `client.job(job.id)` is a handle on it. If the transaction
+    is rolled back, no job has this id on PostgreSQL; on SQLite, a later one may get it.
     """
 
     __slots__ = ("_number",)
@@ -15,11 +15,11 @@ class TransactionJob:
 
     @property
     def id(self) -> int:
-        """The job's number."""
+        """Returns the job's number."""
         return self._number
 
     def __windlass_reference__(self) -> int:
-        """Returns what stands for the job's result among the arguments of another."""
+        """Returns the reference to the job's result for another job's arguments."""
         return self._number
 
     def __eq__(self, other: object) -> bool:

@@ -24,12 +24,12 @@ from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
 NO_FILES = (
-    "without local files, which a transaction cannot send; upload them first, "
-    "`file = client.upload(path)`, and pass `file`"
+    "without local files, which a transaction cannot send; upload them first with `file = "
+    "client.upload(path)`, and pass `file`"
 )
 NO_LARGE = (
-    "at most 1 MiB in a transaction, which cannot send more beside the job; upload a file first, "
-    "`file = client.upload(path)`, and pass `file`"
+    "at most 1 MiB in a transaction, which cannot send files; upload a file first with `file "
+    "= client.upload(path)`, and pass `file`"
 )
 SUBMITTER = Identity(0, "", Role.SUBMITTER)
 
@@ -53,7 +53,7 @@ class Key(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the database checks of a submission without reading its jobs."""
+    """What the database checks about a submission without parsing its jobs."""
 
     count: int
     namespaces: list[str]
@@ -70,7 +70,7 @@ class Request(NamedTuple):
     specs: Sequence[JobSpec]
 
     def ids(self, taken: Sequence[int]) -> list[int]:
-        """Returns the id of each job: ids ascend in the order of dependencies."""
+        """Returns the id of each job; ids ascend in the order of dependencies."""
         return list(find_names(self.specs, taken).ids)
 
 
@@ -80,7 +80,7 @@ def _validator() -> Validator:
 
 
 def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) -> Request:
-    """Returns the submission; raises `InvalidInput` for what a server would refuse."""
+    """Returns the submission; raises `InvalidInput` for anything that a server would refuse."""
     if not 1 <= len(jobs) <= MAX_JOBS:
         raise InvalidInput("jobs", f"from 1 to {MAX_JOBS} in one submission", len(jobs))
     refuse_files(jobs, NO_FILES)
@@ -95,7 +95,7 @@ def check_request(jobs: Sequence[JobSpec], workflow: NewWorkflow | None = None) 
         size = len(msgspec.json.encode(job.args))
         if size > Config().payload_limit:
             raise InvalidInput(f"jobs[{number}].args", NO_LARGE, f"{size} bytes")
-    # With the jobs whose results they get, which they wait for.
+    # With the jobs whose results they use, which they wait for.
     waiting = [_validator().validate(job, f"jobs[{n}]").spec for n, job in enumerate(own)]
     find_names(waiting, range(1, len(own) + 1))
     if workflow is not None:
@@ -121,7 +121,7 @@ def _check_workflow(workflow: NewWorkflow, jobs: Sequence[JobSpec]) -> None:
             raise InvalidInput(field, "unset in the submission of a workflow", job.workflow)
         if job.namespace not in (workflow.namespace, None):
             field = f"jobs[{number}].namespace"
-            raise InvalidInput(field, f"that of its workflow, {namespace}", job.namespace)
+            raise InvalidInput(field, f"the namespace of its workflow, {namespace}", job.namespace)
 
 
 def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
@@ -144,14 +144,16 @@ def _facts(jobs: Sequence[JobSpec], workflow: NewWorkflow | None) -> Facts:
 
 
 def _keys(jobs: Sequence[JobSpec]) -> Iterator[Key]:
-    """Yields the keys of jobs; raises `Conflict` for two jobs that differ and have one key."""
+    """Yields the keys of jobs; raises `Conflict` for two different jobs with one key."""
     seen: dict[tuple[str | None, str], Key] = {}
     for number, job in enumerate(jobs):
         if job.key is None or any(references_in(job.args, RESULT)):
-            continue  # References are written with ids later on.
+            continue  # Ids are filled into references later.
         key = Key(f"jobs[{number}].key", job.namespace, job.key, job.task, job.args)
         first = seen.setdefault((job.namespace, job.key), key)
         if (first.task, first.args) != (key.task, key.args):
-            message = f"{key.field} {job.key!r} is that of {first.field[:-4]} too, which differs"
+            message = (
+                f"{key.field} {job.key!r} is also the key of {first.field[:-4]}, which differs"
+            )
             raise Conflict("key_conflict", message)
         yield key

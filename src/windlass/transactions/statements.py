@@ -1,7 +1,7 @@
 """The statements of a submission, without the driver that sends them.
 
-A plan yields statements with named parameters and is sent their rows; it returns the ids that were
-taken. So blocking and async drivers run the same plan.
+A plan yields statements with named parameters and receives their rows; it returns the new ids. So
+blocking and async drivers run the same plan.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -22,7 +22,7 @@ SUBMIT = (
     "CAST(CAST(:facts AS text) AS json))"
 )
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('inbox', 'sequences')"
-FILES = "PRAGMA database_list"  # unlike SELECT, it does not begin to read
+FILES = "PRAGMA database_list"  # unlike a SELECT, it does not begin a read transaction
 LOCK = "UPDATE sequences SET value = value WHERE FALSE"
 TAKE = (
     "INSERT INTO sequences (name, value) VALUES (:name, :count) ON CONFLICT (name) "
@@ -57,7 +57,7 @@ Plan = Generator[Statement, Rows, Sequence[int]]
 
 
 def on_postgres(request: Request) -> Plan:
-    """Calls the function that takes submissions: one statement."""
+    """Calls the database function that takes submissions: one statement."""
     facts = msgspec.json.encode(request.facts).decode()
     values = {"protocol": PROTOCOL, "request": request.body, "facts": facts}
     rows = yield Statement(SUBMIT, values)
@@ -68,8 +68,8 @@ def on_postgres(request: Request) -> Plan:
 def on_sqlite(request: Request, same_library: bool) -> Plan:
     """Takes ids and writes a row, after the checks that need the file.
 
-    It locks the file before it reads: SQLite lets no transaction write that read before another
-    one wrote.
+    It locks the file before it reads: SQLite refuses a write by a transaction that read before
+    another one wrote.
     """
     if not same_library:
         files = yield Statement(FILES)
@@ -100,7 +100,7 @@ def no_store() -> Conflict:
     """Returns the error for a file without our tables."""
     return Conflict(
         "schema_missing",
-        "this file is no Windlass store of this version: let `windlass up` or "
+        "this file is not a Windlass store of this version: let `windlass up` or "
         "`windlass.Client.embedded(file)` create or upgrade it, then add your own tables",
     )
 
@@ -116,26 +116,27 @@ def _check(reference: Reference, expected: str, found: Rows) -> None:
 
 
 def _check_key(key: Key, holders: Rows) -> None:
-    """Raises if an open job has the key, and another task or other arguments."""
+    """Raises if an open job has the key, but another task or other arguments."""
     for job, body in holders:
         held = msgspec.json.decode(body)
         args = msgspec.to_builtins(key.args)
         if (held["task"], held.get("args")) != (key.task, args):
-            message = f"{key.field} {key.key!r} is used by job {job}, which was submitted with "
+            message = f"{key.field} {key.key!r} is used by job {job}, which was submitted with"
             raise Conflict("key_conflict", f"{message}other arguments")
 
 
 def _refuse_same_process(files: Rows) -> None:
-    """Raises if the engine has the file open here, through another copy of SQLite.
+    """Raises if the engine has the file open in this process, through another copy of SQLite.
 
-    Locks of a file belong to a process: two copies would not see those of each other, and could
-    write at the same time.
+    File locks belong to a process: two copies would not see each other's locks, and could write at
+    the same time.
     """
     for _, name, file in files:
         if name == "main" and file and is_open_here(Path(file)):
             raise Conflict(
                 "same_process",
-                f"{file} is open in this process through windlass.Client.embedded(), whose SQLite "
-                "is another library: both at once could damage the file. Run the jobs in another "
-                "process (`windlass up`, or an embedded client there), or use an apsw connection",
+                f"{file} is open in this process through windlass.Client.embedded(), which "
+                "uses another SQLite library: both at once could damage the file. Run the "
+                "jobs in another process (`windlass up`, or an embedded client there), or "
+                "use an apsw connection",
             )

@@ -48,7 +48,9 @@ def submit_many_in(
     """Submits jobs as `submit_in` does, all or none of them; optionally as a new workflow."""
     request, driver, plan = _prepare(connection, jobs, workflow)
     if driver.run is None:
-        raise InvalidInput("connection", "a blocking one; use submit_in_async", _kind(connection))
+        raise InvalidInput(
+            "connection", "a blocking connection; use submit_in_async", _kind(connection)
+        )
     taken: Sequence[int] = ()
     try:
         statement = next(plan)
@@ -74,9 +76,9 @@ async def submit_in_async(connection: Any, task: JobSpec, /) -> TransactionJob: 
 async def submit_in_async(
     connection: Any, task: Any, /, *args: Any, **kwargs: Any
 ) -> TransactionJob:
-    """Does what `submit_in` does, over an async connection.
+    """Works like `submit_in`, over an async connection.
 
-    That is one of psycopg 3 (`AsyncConnection`), asyncpg, aiosqlite or SQLAlchemy, or an
+    The connection is one of psycopg 3 (`AsyncConnection`), asyncpg, aiosqlite or SQLAlchemy, or an
     `AsyncSession`.
     """
     spec = _spec(task, args, kwargs)
@@ -87,10 +89,10 @@ async def submit_in_async(
 async def submit_many_in_async(
     connection: Any, jobs: Sequence[JobSpec], workflow: str | NewWorkflow | None = None
 ) -> list[TransactionJob]:
-    """Does what `submit_many_in` does, over an async connection."""
+    """Works like `submit_many_in`, over an async connection."""
     request, driver, plan = _prepare(connection, jobs, workflow)
     if driver.run_async is None:
-        raise InvalidInput("connection", "an async one; use submit_in", _kind(connection))
+        raise InvalidInput("connection", "an async connection; use submit_in", _kind(connection))
     await watch_later(connection)
     taken: Sequence[int] = ()
     try:

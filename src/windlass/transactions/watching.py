@@ -1,8 +1,8 @@
 """Watches the transactions of connections in tests, each driver in its own way.
 
-`note` is told of BEGIN, COMMIT, ROLLBACK and of savepoints, as SQL. What no driver offers is
-reached through its private parts, and does without where those are not there any more: then a
-submission counts although its transaction is rolled back.
+`note` receives BEGIN, COMMIT, ROLLBACK and savepoints, as SQL. Where a driver offers no hook, we
+use its private parts. If those no longer exist, a submission counts although its transaction is
+rolled back.
 """
 
 import sys
@@ -15,7 +15,9 @@ Undo = Callable[[], None]
 
 
 def watched_part(connection: Any) -> Any:
-    """Returns what has the transactions: sessions and pools use one connection after another."""
+    """Returns the object that owns the transactions: sessions and pools use one connection after
+    another.
+    """
     kind = type(connection).__module__.partition(".")[0]
     if kind == "asyncpg":
         return getattr(connection, "_con", connection)
@@ -27,7 +29,7 @@ def watched_part(connection: Any) -> Any:
 
 
 def watch(connection: Any, note: Note) -> Undo:
-    """Tells `note` of the transactions of what `watched_part` returns, until `Undo` is called."""
+    """Reports to `note` the transactions of what `watched_part` returns, until `Undo` is called."""
     for kind in type(connection).__mro__:
         begin = _WATCHES.get(kind.__module__.partition(".")[0])
         if begin is not None:
@@ -97,7 +99,7 @@ def _django(connection: Any, note: Note) -> Undo:
 def _sqlalchemy(connection: Any, note: Note) -> Undo:
     from sqlalchemy import event
 
-    names: list[str] = []  # SQLAlchemy does not tell them all: they are nested in each other
+    names: list[str] = []  # SQLAlchemy does not report all of them: they are nested
 
     def savepoint(*_: Any) -> None:
         names.append(f"S{len(names)}")
@@ -114,7 +116,7 @@ def _sqlalchemy(connection: Any, note: Note) -> Undo:
     }  # fmt: skip
     for name, hear in heard.items():
         event.listen(connection, name, hear)
-    return _nothing  # The connection goes back to its pool with the transaction.
+    return _nothing  # The connection returns to its pool with the transaction.
 
 
 _WATCHES: Final[dict[str, Callable[[Any, Note], Undo]]] = {

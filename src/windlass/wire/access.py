@@ -6,7 +6,7 @@ import msgspec
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A new token. `namespaces` empty: all. `expires` is a duration from now.
 
-    Without `expires`, the server's setting `access.token_lifetime` counts.
+    Without `expires`, the server's setting `access.token_lifetime` applies.
     """
 
     name: str
@@ -16,7 +16,9 @@ class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class RotateRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A new secret. The old one is valid for `grace` more; `expires` None: as long as it was."""
+    """A new secret. The old one stays valid for `grace`; without `expires`, the lifetime stays the
+    same.
+    """
 
     grace: float | str = 0
     expires: float | str | None = None
@@ -33,7 +35,7 @@ class TokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str | None
     revoked_at: str | None
     worker: int | None = None
-    last_used_at: str | None = None  # at most a minute late
+    last_used_at: str | None = None  # up to a minute late
     kind: str = "token"  # or session
 
 
@@ -59,8 +61,8 @@ class LoginSettings(msgspec.Struct, frozen=True, kw_only=True):
 class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
     """The caller as the server sees it. `namespaces` empty: all.
 
-    `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number
-    of the newest event: a page that follows changes after it misses none of what it reads next.
+    `actions` are those it may do somewhere: in its namespaces, or everywhere. `at` is the number of
+    the newest event: a page that follows changes after `at` misses nothing.
     """
 
     name: str
@@ -71,7 +73,9 @@ class WhoAmI(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignInWays(msgspec.Struct, frozen=True, kw_only=True):
-    """How people sign in on the page: always with a token, with `oidc` at their provider too."""
+    """How people can sign in on the page: always with a token, and with `oidc` also at their
+    provider.
+    """
 
     oidc: bool
 
@@ -80,7 +84,7 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """What opens a session: a token, or the code of a sign-in link.
 
     A link may come from anybody. If the browser is signed in as somebody else, the link is refused
-    unless `replace` says that the person wants it.
+    unless `replace` confirms it.
     """
 
     token: str | None = None
@@ -89,9 +93,9 @@ class SessionRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class LinkCreated(msgspec.Struct, frozen=True, kw_only=True):
-    """A link that signs in once: the server's address, then `path`. The code is never sent to it.
+    """A link that signs in once: the server's address, then `path`. The code stays in the browser.
 
-    Browsers keep what follows `#` to themselves; the page sends it as the body of a request.
+    Browsers do not send what follows `#`; the page sends it in the body of a request.
     """
 
     path: str
@@ -99,7 +103,7 @@ class LinkCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CodeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A new code; `worker` is the only name it is good for. `takeover` needs a name."""
+    """A new code; with `worker` it is only valid for that name. `takeover` needs a name."""
 
     expires: float | str = "1h"
     worker: str | None = None
@@ -114,7 +118,7 @@ class CodeCreated(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that changed something or was refused; `calls` equal ones if more than one."""
+    """A call that changed something or was refused; `calls` counts identical calls."""
 
     id: int
     at: str
@@ -127,14 +131,14 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     namespace: str | None
     status: int
-    error: str | None  # None: it succeeded
+    error: str | None  # None: success
     request: str
     what: str | None = None  # `action` in words, if this server knows it
     about: str | None = None  # the object in words, such as "token 12 `ci`, role viewer"
 
 
 class AuditList(msgspec.Struct, frozen=True):
-    """A page of the audit log; `next` is where the next one begins, None: there is none yet."""
+    """A page of the audit log; `next` is where the next one begins, None at the end."""
 
     entries: list[AuditEntry]
     next: int | None = None

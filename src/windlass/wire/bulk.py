@@ -13,10 +13,9 @@ Action = Literal["cancel", "retry", "prioritize"]
 class BulkRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Applies an action to the next jobs that match `where`, from the cursor `after` on.
 
-    `where` needs at least one filter. Without `state` it is about the jobs that the action can
-    change: open jobs, or failed ones to retry.
-    `dry_run` only counts them. If the reply has `next`, send it as `after` to continue.
-    `at_most` bounds how many jobs this call changes.
+    `where` needs at least one filter. Without `state` it applies to the jobs that the action can
+    change: open jobs, or failed ones to retry. `dry_run` only counts them. If the reply has `next`,
+    send it as `after` to continue. `at_most` bounds how many jobs this call changes.
     """
 
     action: Action
@@ -34,7 +33,7 @@ class RefusedJob(msgspec.Struct, frozen=True):
 
 
 class BulkReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call did; `refused` holds the first of `refusals`."""
+    """What one call did; `refused` lists the first few of `refusals`."""
 
     matched: int
     applied: int
@@ -44,18 +43,18 @@ class BulkReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreviewRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Asks how many jobs an action on `where` would be about."""
+    """Asks how many jobs an action on `where` would change."""
 
     action: Action
     where: Where
 
 
 class PreviewReply(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs an action would be about, and how sure that is: see `JobCount`.
+    """How many jobs an action would change, and how certain that is: see `JobCount`.
 
     Only jobs that the action can change are counted; `only_own` means that the caller may change
-    only those that it submitted. To change what was counted, send `where` and `after` with the
-    action: they leave out other jobs, and those that were submitted since.
+    only its own submissions. To change what was counted, send `where` and `after` with the action:
+    they leave out other jobs, and those submitted since.
     """
 
     count: int

@@ -20,12 +20,12 @@ class Stopped(msgspec.Struct, frozen=True):
 class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A worker's process introduces itself.
 
-    The first time with a single-use `code`, or without one to wait for approval; later
-    with its own secret. `takeover` means that it holds the lock of its state directory and
-    has killed the process groups recorded there. `token` is the secret that it wants to enrol
-    with from now on: it has stored it before it asks, so that it may ask again when the answer
-    was lost. `stopped` tells how the last process of this worker ended. Both `takeover` and
-    `stopped` count only if it proves to be that worker.
+    The first time it sends a single-use `code`, or none and waits for approval; later its own
+    secret. `takeover` means that it holds the lock of its state directory and has killed the
+    process groups recorded there. `token` is the secret that it will enrol with from now on: it has
+    stored it before it asks, so that it can ask again if the answer is lost. `stopped` tells how
+    the last process of this worker ended. Both `takeover` and `stopped` count only with proof that
+    it is that worker.
     """
 
     name: str
@@ -39,7 +39,7 @@ class EnrolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class EnrolReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The worker's identity and the rules it must keep. `token` is that of this incarnation."""
+    """The worker's identity and the rules it must follow. `token` belongs to this incarnation."""
 
     worker: int
     incarnation: int

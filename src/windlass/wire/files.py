@@ -28,8 +28,8 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
 class LogLines(msgspec.Struct, frozen=True, kw_only=True):
     """A page of the log of one attempt, which has `bytes` in `total` lines so far.
 
-    `is_over` says that no more can come. `colours` are the ANSI sequences in force where the first
-    line begins, as far as they were set in the 64 KiB before it.
+    `is_over` says that nothing more can come. `colours` are the ANSI sequences in force where the
+    first line begins, if they were set in the 64 KiB before it.
     """
 
     attempt: int
@@ -42,7 +42,7 @@ class LogLines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that matches: the first match in it at `offset`, and the text around it."""
+    """A matching line: its first match is at `offset`, with the text around it."""
 
     line: int
     offset: int
@@ -54,7 +54,8 @@ class LogMatch(msgspec.Struct, frozen=True, kw_only=True):
 class LogMatches(msgspec.Struct, frozen=True, kw_only=True):
     """Matching lines, in the order of the search.
 
-    One call looks at `scanned` bytes at most; the search goes on from `next`. null: it is over.
+    One call searches a limited number of bytes, `scanned`; the search continues at `next`. null: it
+    is complete.
     """
 
     matches: tuple[LogMatch, ...]
@@ -75,7 +76,7 @@ class LogEnd(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StackFrame(msgspec.Struct, frozen=True):
-    """A place in the code: a call, or where the innermost one is."""
+    """A place in the code: a call, or the current line of the innermost one."""
 
     file: str
     line: int
@@ -99,7 +100,7 @@ class StackReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the function of a running attempt is; the function's own thread or task is first."""
+    """The stack of a running attempt's function; its own thread or task is first."""
 
     job: int
     attempt: int

@@ -18,11 +18,11 @@ from windlass.wire.numbers import Id
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The workflow that a submission makes.
 
-    `priority` is the base of its jobs that name none. While another workflow has this `key`, it
-    is answered instead of making one: until it ends, or as long as its `key_for` says, a duration
-    or “forever”. `template` is “name@version”.
-    Reactions are those of `wire/reactions.py`. `outputs` are results of its jobs, by name:
-    `{"version": {"$result": {"job": "plan", "output": "version"}}}`.
+    `priority` is the base of its jobs that name none. While another workflow holds this `key`, the
+    answer is that one instead of a new one: until it ends, or as long as its `key_for` says, a
+    duration or “forever”. `template` is “name@version”. Reactions are those of `wire/reactions.py`.
+    `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan", "output":
+    "version"}}}`.
     """
 
     name: str
@@ -43,8 +43,8 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """All of these jobs, or none.
 
-    `key` names the submission: sent again, it is answered as before and nothing is repeated.
-    With `reopen`, jobs may be added to workflows that have ended.
+    `key` names the submission: if sent again, it gets the same answer and nothing is repeated. With
+    `reopen`, jobs may be added to workflows that have ended.
     """
 
     jobs: list[JobSpec]
@@ -62,7 +62,7 @@ class SubmitReply(msgspec.Struct, frozen=True):
 
 
 class Priority(msgspec.Struct, frozen=True):
-    """`inherited` are the levels by which jobs that wait for this one lift it."""
+    """`inherited` are the levels that the job gains from jobs that wait for it."""
 
     base: int
     adjustment: int
@@ -71,7 +71,7 @@ class Priority(msgspec.Struct, frozen=True):
 
 
 class FailureInfo(msgspec.Struct, frozen=True):
-    """Its class goes by `class` in JSON. `exception` is what ended a function, for its job."""
+    """The class is named `class` in JSON. `exception` is what ended the function of the job."""
 
     kind: str = msgspec.field(name="class")
     message: str | None = None
@@ -79,7 +79,7 @@ class FailureInfo(msgspec.Struct, frozen=True):
 
 
 class AttemptInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt; one that was handed back unstarted has the number of the one after it."""
+    """An attempt; one that was handed back unstarted has the number of the next one."""
 
     number: int
     worker: str | None
@@ -107,7 +107,7 @@ class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job that another waits for, or that waits for it.
 
     With `any_end`, any end of the dependency is enough. If it was retried, `superseded_by` is the
-    job that took its place.
+    job that replaced it.
     """
 
     job: int
@@ -117,7 +117,7 @@ class LinkedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """What completed jobs of this kind took: seconds, and bytes where that was measured."""
+    """Statistics of completed jobs of this kind: run times in seconds, and bytes if measured."""
 
     kind: str = ""  # a function, or a program and its first argument
     count: int
@@ -128,7 +128,7 @@ class RunStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A step of a job as it is shown; `attempt` is the one that stored it or asked last."""
+    """A step of a job for display; `attempt` is the one that stored it or requested it last."""
 
     key: str
     kind: str
@@ -143,11 +143,11 @@ class StepInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as it is shown.
+    """A job for display.
 
-    `after` and `after_any` name what it waits for now: where a dependency was retried, its
-    successor. `dependencies` and `dependents` list all of them, also those that were superseded.
-    Lists leave these two, `attempts`, `transitions` and `artifacts` empty.
+    `after` and `after_any` name what it waits for now: if a dependency was retried, its successor.
+    `dependencies` and `dependents` list all of them, including superseded ones. Lists leave these
+    two, `attempts`, `transitions` and `artifacts` empty.
     """
 
     id: int
@@ -161,7 +161,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority
     requires: list[str]
     resources: dict[str, int]
-    secrets: list[str]  # their names; nobody but the worker knows more
+    secrets: list[str]  # their names; only the worker knows the values
     after: list[int]
     after_any: list[int]
     allow_failure: bool
@@ -185,7 +185,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: Concurrency | None
     preemptible: bool
     timeout: float | None
-    timeout_from: TimeoutFrom | None  # None: it has none, as an idle timeout ends it
+    timeout_from: TimeoutFrom | None  # None: it has none, since an idle timeout ends it
     timeout_at: str | None
     idle_timeout: float | None
     last_activity_at: str | None
@@ -210,14 +210,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: str | None
     reason: str | None
     worker: str | None
-    indices: dict[str, tuple[str, ...]] = {}  # what it holds of indexed resources while it runs
-    # What is expected of it, and what such jobs took; in lists only if asked for (`estimates`).
+    indices: dict[str, tuple[str, ...]] = {}  # the indexed resources that it holds while it runs
+    # Its forecast, and usual times of such jobs; in lists only on request (`estimates`).
     estimated_start: Estimate | None = None
     estimated_end: Estimate | None = None
-    overdue: float | None = None  # seconds that it runs longer than 90 % of such jobs
-    peak_memory: int | None = None  # bytes that its newest attempt took at most
+    overdue: float | None = None  # seconds that it has run longer than 90 % of such jobs
+    peak_memory: int | None = None  # maximum bytes that its newest attempt used
     statistics: RunStatistics | None = None  # None: no such job has completed
-    suggestions: list[str] = []  # where it asks for far more, or less, than such jobs used
+    suggestions: list[str] = []  # if it asks for far more, or less, than such jobs used
     dependencies: list[LinkedJob] = []
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
@@ -225,7 +225,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The filters of a list of jobs, and of what is done with many jobs at once."""
+    """The filters for lists of jobs, and for actions on many jobs at once."""
 
     state: list[str] = []
     queue: str | None = None
@@ -251,8 +251,8 @@ JOB_FILTERS: Final = (*Where.__struct_fields__, "key", "sort")  # of a list of j
 class JobList(msgspec.Struct, frozen=True):
     """One page; `next` is the cursor of the following one.
 
-    A call looks at a bounded number of rows: `looked` says at how many. A page may therefore be
-    short, or empty, and have a `next`.
+    A call reads a bounded number of rows, given in `looked`. A page may therefore be short, or
+    empty, and still have a `next`.
     """
 
     jobs: list[Job]
@@ -264,8 +264,8 @@ class JobList(msgspec.Struct, frozen=True):
 class JobCount(msgspec.Struct, frozen=True):
     """How many jobs match a filter.
 
-    With `exact` there are `count`; otherwise there are at least so many among the `looked` newest
-    rows, and `estimate`, if there is one, says how many in all if the rest is like them.
+    With `exact`, `count` is the total. Otherwise it is the number among the `looked` newest rows, a
+    lower bound, and `estimate`, if given, is the expected total if the rest is like those rows.
     """
 
     count: int
@@ -277,7 +277,8 @@ class JobCount(msgspec.Struct, frozen=True):
 class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Waits at most `timeout` seconds until one of these jobs has ended.
 
-    With `until` all or failure, until all of them have; failure: or until one did not complete.
+    `until` can be `all`: when all have ended; or `failure`: also at the first that did not
+    complete.
     """
 
     ids: list[int]
@@ -286,7 +287,7 @@ class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class WaitReply(msgspec.Struct, frozen=True):
-    """Those that have ended, as lists show them, at most 1000; `more` have ended too."""
+    """Those that have ended, as lists show them, at most 1000; `more` counts further ended ones."""
 
     jobs: list[Job]
     more: int = 0
@@ -312,7 +313,7 @@ class DeleteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class DeletedJob(msgspec.Struct, frozen=True):
-    """`applied` is False if it did not exist any more, or if there is a `refusal`."""
+    """`applied` is False if it no longer existed, or if there is a `refusal`."""
 
     id: int
     applied: bool
@@ -342,7 +343,7 @@ class ChainJob(msgspec.Struct, frozen=True, kw_only=True):
 class JobChain(msgspec.Struct, frozen=True):
     """A job with those it supersedes and those that supersede it, the oldest first.
 
-    `more` says that the chain goes on beyond what is shown.
+    `more` says that the chain continues beyond what is shown.
     """
 
     jobs: list[ChainJob]
@@ -350,11 +351,11 @@ class JobChain(msgspec.Struct, frozen=True):
 
 
 class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """How to run a job again by hand. Nothing in it is secret: secrets are named only.
+    """How to run a job again by hand. It contains no secrets, only their names.
 
-    `command` and `python` submit it again; `call` runs its function here, and `program` is what
-    the worker started. `fetch` gets the files that it read. `isolation` is the mode that its
-    worker ran it in; None if that was restarted since.
+    `command` and `python` submit it again; `call` runs its function locally, and `program` is what
+    the worker started. `fetch` gets the files that it read. `isolation` is the mode that its worker
+    ran it in; None if the worker was restarted since.
     """
 
     job: int
@@ -371,7 +372,7 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryReply(msgspec.Struct, frozen=True):
-    """The job that took the place of the old one."""
+    """The job that replaced the old one."""
 
     id: int
     applied: bool

@@ -1,4 +1,4 @@
-"""Numbers in messages, bounded where they are decoded: no store has larger ones."""
+"""Numbers in messages, with the bounds of the stores, checked where they are decoded."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Messages about the whole: figures over time, and what needs attention, version 1."""
+"""Messages about the whole system: counts over time, and what needs attention, version 1."""
 
 from typing import Any, Final, Literal
 
@@ -11,7 +11,7 @@ class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to the jobs of a queue in each slot; None where nothing is known.
 
     `queue` is None for several queues together. `now` is how many jobs are in each open state.
-    Waits (of first attempts) and run times (of those that completed) are in seconds.
+    Waits (of first attempts) and run times (of completed jobs) are in seconds.
     """
 
     queue: str | None
@@ -35,7 +35,7 @@ class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A farm at a glance, in slots of `step` seconds.
 
-    `times` are the starts of the slots, in seconds since 1970. Figures count what happened before
+    `times` are the starts of the slots, in seconds since 1970. Counts include everything before
     `counted_until`, and nothing later. `queues` are the busiest ones; `others` are the rest
     together.
     """
@@ -56,7 +56,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Help(msgspec.Struct, frozen=True, kw_only=True):
-    """A request that would help, for those who have the right `needs`."""
+    """A request that would help, for callers who have the right `needs`."""
 
     label: str
     method: Literal["POST"]
@@ -66,17 +66,17 @@ class Help(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """A view of the dashboard where a person goes on, and what they do there."""
+    """The dashboard view where a person continues, and what they do there."""
 
     label: str
     link: str
 
 
 class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a person should look at.
+    """Something that a person should check.
 
-    `exact` is False if there may be more than `count`. `link` is a view of the dashboard with the
-    filter that shows them. What no request helps against has a `look`.
+    `exact` is False if there may be more than `count`. `link` is a dashboard view with the filter
+    that shows them. An item that no request can fix has a `look`.
     """
 
     kind: str

@@ -64,8 +64,8 @@ class PlanTarget(msgspec.Struct, frozen=True, kw_only=True):
     """Work that the same workers and pools can run, and how long it would take.
 
     `slots` is how many of these jobs fit at once, by slots and resources of the workers. With
-    `more`, further queued jobs were not counted. `obstacle` says why no worker can run it.
-    `shapes` are the numbers by which its jobs can be asked for.
+    `more`, further queued jobs were not counted. `obstacle` says why no worker can run it. `shapes`
+    are the numbers to filter its jobs by.
     """
 
     jobs: str

@@ -46,7 +46,7 @@ class Reaction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def kind(self) -> ReactionKind:
-        """What it does."""
+        """Returns which of the three it is."""
         if self.webhook is not None:
             return ReactionKind.WEBHOOK
         return ReactionKind.SUBMIT if self.retry is None else ReactionKind.RETRY
@@ -99,7 +99,7 @@ def _parse(value: Mapping[str, Any], field: str) -> Reaction:
 def _check_webhook(hook: Webhook, field: str) -> None:
     check_url(hook.url, f"{field}.url")
     if not hook.secret or len(hook.secret) > SECRET_LIMIT:
-        expected = f"text of 1 to {SECRET_LIMIT} characters: webhooks are signed with it"
+        expected = f"text of 1 to {SECRET_LIMIT} characters, with which webhooks are signed"
         raise InvalidInput(f"{field}.secret", expected, "nothing" if not hook.secret else "more")
     if hook.secret == CONCEALED:
         raise InvalidInput(f"{field}.secret", "the secret itself", CONCEALED)

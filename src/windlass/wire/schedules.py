@@ -40,7 +40,7 @@ class TemplateList(msgspec.Struct, frozen=True):
 
 
 class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`version` 0 is the newest. `priority`, `key` and `key_for` override those of the template.
+    """`version` 0 is the newest. `priority`, `key` and `key_for` override the template's.
 
     `submission_key` makes the call idempotent: repeating it returns the first answer.
     """
@@ -65,10 +65,10 @@ class StartReply(msgspec.Struct, frozen=True, kw_only=True):
 class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Creates or replaces a schedule that starts a template with `parameters`, or `jobs`.
 
-    Its slots are those of a `cron` line in a time `zone`, or come `every` so often ("90m", or a
-    number of seconds) from its creation on.
-    `overlap` decides about slots that come due while a run is still open, `catch_up` about
-    slots missed while no server ran; `catch_up_limit` bounds what "all" means.
+    Its slots come from a `cron` line in a time `zone`, or from an interval `every` ("90m", or a
+    number of seconds) that starts at its creation. `overlap` decides about slots that come due
+    while a run is still open, `catch_up` about slots missed while no server ran; `catch_up_limit`
+    bounds what "all" means.
     """
 
     cron: str | None = None
@@ -87,7 +87,7 @@ class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run; `slot` is None for those started by hand.
 
-    `workflow_state` is how its workflow is doing, if it was started and still exists.
+    `workflow_state` is the state of its workflow, if it was started and still exists.
     """
 
     id: int
@@ -102,7 +102,7 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule as it is shown; lists leave `runs` and `coming` empty.
+    """A schedule for display; lists leave `runs` and `coming` empty.
 
     `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
     """

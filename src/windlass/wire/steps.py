@@ -8,11 +8,11 @@ StepAction = Literal["find", "store", "sleep", "wait_for", "ask", "send", "alive
 
 
 class StepRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the function of a running job asks for.
+    """A request from the function of a running job.
 
-    `value` is the result to store or the payload to send, `name` that of a signal, `wait_ms` how
-    long to wait at most. `join` waits for `jobs` to end. `alive` only says that the function is
-    still at work.
+    `value` is the result to store or the payload to send, `name` is the signal's, `wait_ms` the
+    maximum wait. `join` waits for `jobs` to end. `alive` only says that the function is still at
+    work.
     """
 
     do: StepAction
@@ -26,14 +26,14 @@ class StepRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class StepReply(msgspec.Struct, frozen=True):
-    """What is known of a step; `pending`: the function has to wait, and ends its attempt."""
+    """The state of a step; `pending`: the function has to wait, and ends its attempt."""
 
     state: Literal["missing", "pending", "done", "timed_out"]
     value: Any = None
 
 
 class SendRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A signal. Sent again with the same `key`, it is answered as before and not repeated."""
+    """A signal. If sent again with the same `key`, it gets the same answer and is not repeated."""
 
     name: str
     payload: Any = None
@@ -50,9 +50,9 @@ class SendReply(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """A question that a job waits to have answered; `schema` is JSON Schema, or None.
+    """An unanswered question of a job; `schema` is JSON Schema, or None.
 
-    `may_answer` says whether the caller may: submitters answer those of their own jobs.
+    `may_answer` says whether the caller may answer: submitters answer questions of their own jobs.
     """
 
     job: int
@@ -73,7 +73,7 @@ class QuestionList(msgspec.Struct, frozen=True):
 
 
 class AnswerRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An answer; `key` may be left out if the job has asked one question only."""
+    """An answer; `key` may be omitted if the job has asked only one question."""
 
     value: Any
     key: str | None = None

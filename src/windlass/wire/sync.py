@@ -1,7 +1,6 @@
 """The one message between worker and server, version 1.
 
-Only durations cross the wire, never clock readings, so a worker whose clock is wrong does
-no harm.
+Only durations are sent, never clock readings, so a worker whose clock is wrong does no harm.
 """
 
 from typing import Any, Literal
@@ -24,11 +23,10 @@ class Started(msgspec.Struct, frozen=True, gc=False):
 class Finished(msgspec.Struct, frozen=True, gc=False):
     """An attempt ended on the worker, and its results are uploaded.
 
-    `failure` names the class; without it, the text of `message` decides. A `misfit` means that
-    the arguments were refused before the job ran: such a job is rejected. `raised` describes
-    the exception that ended a function. `suspended`: its function waits for what it has asked
-    the server for. `own_limit`: the job passed a limit of its own, which tells nothing about the
-    worker.
+    `failure` names the class; without it, the text of `message` decides. A `misfit` means that the
+    arguments were refused before the job ran: such a job is rejected. `raised` describes the
+    exception that ended a function. `suspended`: its function waits for something it requested from
+    the server. `own_limit`: the job passed a limit of its own, which says nothing about the worker.
     """
 
     job: int
@@ -46,8 +44,8 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
 class Released(msgspec.Struct, frozen=True, gc=False):
     """The worker gives this attempt back through no fault of the job.
 
-    A reason on an attempt that never started is a refusal: the job backs off and avoids
-    this worker for a while. With `back_off` the next attempt waits, because it would fail too. An
+    For an attempt that never started, a reason means a refusal: the job backs off and avoids this
+    worker for a while. With `back_off` the next attempt waits, because it would fail too. An
     `unable` worker cannot run such jobs, and its metadata says so from this sync on.
     """
 
@@ -68,10 +66,10 @@ class Held(msgspec.Struct, frozen=True, gc=False):
 class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Heartbeat, starts, results, claims and cancellations at once.
 
-    `wait_ms` is how long the server may delay the answer, at most a heartbeat.
-    `received` is the highest lease number the agent has seen. With `prefetch` jobs come
-    as assigned and are launched only after `started` was answered. An agent is `stopping` once it
-    takes no more jobs because its process is about to end.
+    `wait_ms` is how long the server may delay the answer, at most a heartbeat. `received` is the
+    highest lease number the agent has seen. With `prefetch` jobs come as assigned and are launched
+    only after `started` was answered. An agent is `stopping` once it takes no more jobs because its
+    process is about to exit.
     """
 
     incarnation: int
@@ -85,14 +83,14 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     prefetch: bool = False
     held: tuple[Held, ...] | None = None
     metadata: dict[str, Any] | None = None
-    epoch: int = 0  # the newest the agent has seen
+    epoch: int = 0  # the newest epoch the agent has seen
     stopping: bool = False
 
 
 class Assignment(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A job given to this incarnation, under a lease; `indices` are those it holds, by resource.
 
-    `isolation` is the weakest mode that its queue allows. `handed_back` counts the attempts before
+    `isolation` is the weakest mode that its queue allows. `handed_back` counts the earlier attempts
     that no worker started.
     """
 
@@ -117,7 +115,9 @@ class Stop(msgspec.Struct, frozen=True, gc=False):
 
 
 class StackWanted(msgspec.Struct, frozen=True, gc=False):
-    """Somebody wants to see where the function of this attempt is; `request` comes back."""
+    """Somebody requested the stack of this attempt's function; `request` is returned with the
+    answer.
+    """
 
     job: int
     attempt: int
@@ -135,9 +135,9 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
 class SyncReply(msgspec.Struct, frozen=True, kw_only=True):
     """What the agent must do.
 
-    `applied` is False if the request reported something and changed nothing: all of it was recorded
-    before, or refused. `stale` means that the request was not looked at, because a newer one had
-    come before it. A `pending` worker gets no jobs before an operator has approved it.
+    `applied` is False if the request reported something and changed nothing: all of it was already
+    recorded, or refused. `stale` means that the request was ignored, because a newer one had come
+    before it. A `pending` worker gets no jobs until an operator has approved it.
     """
 
     jobs: tuple[Assignment, ...] = ()

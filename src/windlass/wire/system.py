@@ -17,7 +17,7 @@ class ViolationInfo(msgspec.Struct, frozen=True):
 
 
 class Verified(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The violations found; empty if there are none. `notes` are losses that are known."""
+    """The violations found; empty if there are none. `notes` are known losses."""
 
     violations: list[ViolationInfo]
     notes: list[str] = []
@@ -28,7 +28,7 @@ class NamespaceList(msgspec.Struct, frozen=True):
 
 
 class PluginPageInfo(msgspec.Struct, frozen=True):
-    """A page of a plug-in: its link in the dashboard, and what a caller must be allowed to do."""
+    """A page of a plug-in: its link in the dashboard, and the right that a caller needs."""
 
     label: str
     path: str

@@ -58,8 +58,8 @@ class QueueInfo(msgspec.Struct, frozen=True):
     preempts: bool = False
     running: int | None = None  # None: an older server, which counts under `max_running` only
     isolation: str | None = None  # the weakest mode its jobs may run in
-    rates: list[QueueRate] = []  # of the jobs that wait, as far as the caller sees them
-    timeout: float | Literal["none"] | None = None  # in s, of jobs without their own
+    rates: list[QueueRate] = []  # of the waiting jobs that the caller can see
+    timeout: float | Literal["none"] | None = None  # seconds, for jobs without their own
 
 
 class QueueLimitsRequest(

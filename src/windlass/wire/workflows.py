@@ -6,10 +6,10 @@ import msgspec
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True):
-    """A workflow as it is shown; `counts` is the number of jobs per state.
+    """A workflow for display; `counts` is the number of jobs per state.
 
-    `priority` is the default base of its jobs, `run` rises each time it is reopened,
-    `supersedes` is the workflow that this one repeats from scratch.
+    `priority` is the default base of its jobs, `run` rises each time it is reopened, `supersedes`
+    is the workflow that this one repeats from the start.
     """
 
     id: int

@@ -1,6 +1,6 @@
-"""Values of a file against the schema; what does not fit is named with its line.
+"""Checks the values of a file against the schema; errors name the line.
 
-Only the words that `schema.py` uses are understood.
+Only the keywords that `schema.py` uses are understood.
 """
 
 import re
@@ -40,7 +40,9 @@ def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
 def fitting(
     node: Node, schema: Schema, definitions: Mapping[str, Any], field: str, faults: Faults
 ) -> Node | None:
-    """Notes all values that do not fit; returns the node without them, None if nothing is left."""
+    """Collects all values that do not fit; returns the node without them, None if nothing is
+    left.
+    """
     errors = list(_errors(node, schema, definitions, field))
     faults.errors += errors
     return _without_errors(node, schema, definitions, field) if errors else node

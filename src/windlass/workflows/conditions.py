@@ -1,8 +1,8 @@
 """`if:`: whether a job of a file is made, and whether it runs.
 
 A condition about parameters, the values of the matrix and the index is decided here. One about
-other jobs is decided when those have ended; here it becomes the `run_if` of the job, with the
-values of the others filled in.
+other jobs is decided when those have ended; here it becomes the job's `run_if`, with all other
+values filled in.
 """
 
 import re
@@ -54,7 +54,7 @@ class Condition:
         """Returns it as `run_if`; `full_name` finds the jobs that it names."""
         evaluate(self._tokens, self._meaning(scope))
         words: list[str] = []
-        last = ""  # the function whose names follow
+        last = ""  # the function whose arguments follow
         for token, after in zip(self._tokens, [*self._tokens[1:], None], strict=True):
             called = after == Token("sign", "(")
             if token.kind == "name" and token.word not in ("true", "false") and not called:
@@ -72,24 +72,24 @@ class Condition:
         return joined(words)
 
     def _value(self, name: str, scope: Scope, full_name: Callable[[str], str]) -> str:
-        """Returns what stands for a name later on: a call, or its value."""
+        """Returns the replacement of a name for later: a call, or its value."""
         job = _OF_JOB.fullmatch(name)
         if job is not None:
             own = quote(full_name(job[1]))
             return f"state({own})" if job[2] is None else f"output({own}, {quote(job[2])})"
         value = self._found(name, scope)
         if isinstance(value, list):
-            raise self._refuse("without lists beside other jobs", name)
+            raise self._refuse("without lists in a condition about other jobs", name)
         if isinstance(value, str):
             return quote(value)
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def _found(self, name: str, scope: Scope) -> Any:
-        """Returns the value of a name; what may have been meant as a function is told so."""
+        """Returns the value of a name; suggests a function if one may have been meant."""
         calls = [f"{function}()" for function in FUNCTIONS]
         if name not in scope.names and (hint := did_you_mean(f"{name}()", calls)):
             known = f" ({listed(scope.names)})" if scope.names else ""
-            raise self._refuse(f"made of known names{known}", name, hint)
+            raise self._refuse(f"a condition with known names{known}", name, hint)
         return plain(scope.find(name, self._node.place, self._field))
 
     def _meaning(self, scope: Scope) -> Meaning:

@@ -1,8 +1,8 @@
 """From a description to the jobs of a workflow.
 
-Every entry becomes one job, or those of its matrix, or those of another workflow; then the
-names in `after` become those of jobs. Sizes are checked before anything is made: a file of
-a few lines can describe more jobs than there is memory for.
+Every entry becomes one job, or the jobs of its matrix, or those of another workflow; then the names
+in `after` become names of jobs. Sizes are checked before anything is made: a file of a few lines
+can describe more jobs than fit into memory.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -51,12 +51,12 @@ from windlass.workflows.references import Entry, Instance, Made, link, refuse_cy
 from windlass.workflows.substitution import Scope, substitute, substitute_line, substitute_text
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
-LEVEL_LIMIT: Final = 10  # workflows inside of each other
-NESTED_LIMIT: Final = 10_000  # workflows inside of a whole workflow
+LEVEL_LIMIT: Final = 10  # nesting depth of workflows
+NESTED_LIMIT: Final = 10_000  # nested workflows in a whole workflow
 
 
 class Expansion(msgspec.Struct, frozen=True):
-    """The jobs to submit, and where each is described, and the workflow itself."""
+    """The jobs to submit with the places of their descriptions, and the workflow itself."""
 
     workflow: NewWorkflow
     jobs: list[JobSpec]
@@ -100,7 +100,7 @@ def expand_tree(
 
 
 class _Level:
-    """One workflow of those inside of each other."""
+    """One level of nested workflows."""
 
     def __init__(
         self,
@@ -191,13 +191,14 @@ class _Level:
             with self._faults:
                 self._fill(entry, values_of_jobs)
             if entry.faulty and "matrix" in self._misfit.get(name, ()):
-                del self._faults.errors[before:]  # They follow from what was told already.
+                # They follow from errors that are already reported.
+                del self._faults.errors[before:]
             entry.faulty = entry.faulty or len(self._faults.errors) > before
         outputs = self._named_outputs() if not self._prefix else {}
         self.outputs = link(entries, self._prefix, self._made, self._faults, outputs)
 
     def _named_outputs(self) -> dict[str, Node]:
-        """Returns the outputs of the workflow, with the names of jobs as they are written."""
+        """Returns the outputs of the workflow, with the names of jobs as written."""
         written = self._tree.get("outputs")
         scope = self._scope.with_outputs()
         found: dict[str, Node] = {}
@@ -216,7 +217,7 @@ class _Level:
         except Misdescribed as error:
             if "matrix" not in misfit:
                 raise
-            # It follows from what was told about the matrix.
+            # It follows from an error in the matrix that is already reported.
             raise Consequence(error.place, error.field, error.expected, error.got) from None
 
     def _name(self, written: str, place: Place, entries: Mapping[str, Entry]) -> str:
@@ -224,7 +225,7 @@ class _Level:
         if not name or any(sign in name for sign in "[]/*"):
             raise Misdescribed(place, "the name of a job", "without [ ] / and *", name)
         if name in entries:
-            raise Misdescribed(place, "jobs", "without the same name twice", name)
+            raise Misdescribed(place, "jobs", "free of duplicate names", name)
         return name
 
     def _fill(self, entry: Entry, chosen: list[Combination]) -> None:
@@ -255,9 +256,9 @@ class _Level:
     def _decide(
         self, condition: Condition | None, combination: Combination
     ) -> tuple[str | None, bool]:
-        """Returns what remains of a condition to be decided later, and whether the job is made.
+        """Returns the part of a condition to decide later, and whether the job is made.
 
-        A condition that cannot be read is noted, and the rest of the job is looked at.
+        An unreadable condition is reported, and the rest of the job is still checked.
         """
         if condition is None:
             return None, True
@@ -313,7 +314,7 @@ class _Level:
         return Instance(combination, node, [number], [number])
 
     def _defaults(self) -> dict[str, Node]:
-        """Returns the options of jobs that do not say them themselves."""
+        """Returns the default options of jobs."""
         given = {"priority": self._priority, "timeout": self._timeout}
         return {name: node for name, node in given.items() if node is not None}
 
@@ -321,7 +322,7 @@ class _Level:
         """Returns the jobs of a nested workflow."""
         for name in node.entries():
             if name not in OF_SUBWORKFLOWS:
-                expected = f"with {', '.join(sorted(OF_SUBWORKFLOWS))} alone beside workflow"
+                expected = f"with only {', '.join(sorted(OF_SUBWORKFLOWS))} beside workflow"
                 raise Misdescribed(node.place_of(name), entry.field, expected, name)
         inner = node.entries()["workflow"]
         file, tree = self._document(inner, f"{entry.field}.workflow")
@@ -330,7 +331,7 @@ class _Level:
         forgiven = node.get("allow_failure")
         self._made.nested += 1
         if self._made.nested > NESTED_LIMIT:
-            expected = f"within the {NESTED_LIMIT} nested workflows of a workflow"
+            expected = f"at most {NESTED_LIMIT} nested workflows in a workflow"
             raise node.refuse(entry.field, expected, "more")
         before, told = len(self._made.nodes), len(self._faults.errors)
         level = _Level(
@@ -353,7 +354,7 @@ class _Level:
 
     def _document(self, inner: Node, field: str) -> tuple[str, Node]:
         if len(self._chain) >= LEVEL_LIMIT:
-            raise inner.refuse(field, f"at most {LEVEL_LIMIT} workflows inside of each other")
+            raise inner.refuse(field, f"at most {LEVEL_LIMIT} levels of nested workflows")
         if isinstance(inner.value, dict):
             return "", inner
         file, tree = self._files.find(inner, field)
@@ -364,7 +365,7 @@ class _Level:
 
     def _reserve(self, more: int, node: Node, field: str) -> None:
         if len(self._made.nodes) + more > JOB_LIMIT:
-            raise node.refuse(field, f"within the {JOB_LIMIT} jobs of a workflow", "more")
+            raise node.refuse(field, f"at most {JOB_LIMIT} jobs in a workflow", "more")
 
 
 def _condition_of(entry: Entry) -> Condition | None:
@@ -376,7 +377,7 @@ def _condition_of(entry: Entry) -> Condition | None:
 
 
 def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[str]]:
-    """Returns the jobs that some of these errors are about, with the fields that are."""
+    """Returns the jobs that some of these errors are about, with their wrong fields."""
     found: dict[str, set[str]] = {}
     for name in tree.entries()["jobs"].entries():
         start = f"jobs.{name}."
@@ -387,7 +388,7 @@ def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[s
 
 
 def _completed(node: Node) -> Node:
-    """Returns a job without its faults as one that can be looked at further: it does something."""
+    """Returns a job without its faulty fields, completed so that the rest can be checked."""
     given = node.entries()
     if any(given.get(name) is not None for name in ("run", "task", "workflow")):
         return node

@@ -1,4 +1,4 @@
-"""Where the files that a workflow is made of come from."""
+"""Where the files of a workflow come from."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ OPENED: Final = "the file"  # how errors name the file to submit
 
 
 class Files(Protocol):
-    """Finds the file that `workflow:` names; `faults` are what was wrong in files read so far."""
+    """Finds the file that `workflow:` names; `faults` are the errors in files read so far."""
 
     faults: Faults
 
@@ -24,7 +24,7 @@ class Files(Protocol):
 
 
 class LocalFiles:
-    """Implements `Files` with those of this machine: paths are relative to the file they are in."""
+    """Implements `Files` with local files: paths are relative to the file that names them."""
 
     def __init__(self) -> None:
         self._read: dict[str, Node] = {}
@@ -55,15 +55,17 @@ class LocalFiles:
             with Path(path).open("rb") as file:
                 content = file.read(SIZE_LIMIT + 1)
         except OSError as error:
-            why = error.strerror or "it is not"
-            if field == OPENED:  # which the message begins with
+            why = error.strerror or "it does not exist"
+            if field == OPENED:  # the beginning of the message
                 raise Misdescribed(named.place, field, f"readable: {why}", NOT_KNOWN) from None
             raise Misdescribed(named.place, field, f"a readable file ({why})", path) from None
         return read_text(content, path, self.faults)
 
 
 class NoFiles:
-    """Implements `Files` for descriptions that came as data: the workflow is in the job itself."""
+    """Implements `Files` for descriptions given as data: the nested workflow is in the job
+    itself.
+    """
 
     def __init__(self) -> None:
         self.faults = Faults()

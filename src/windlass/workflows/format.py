@@ -1,9 +1,8 @@
-"""The fields of a workflow file, and the JSON schema that is made from these types.
+"""The fields of a workflow file, and the JSON schema made from these types.
 
-A value that is one `${{ … }}` takes the type of what it stands for, so every field may be
-given by a parameter. `published()` is the schema of a file as it is written, where any value may
-be a `${{ … }}`, for editors and other tools; `DEFINITIONS` holds its parts, and those for values
-that have been substituted.
+A value that is a single `${{ … }}` takes the type of its replacement, so a parameter can set any
+field. `published()` is the schema of a file as it is written, where any value may be a `${{ … }}`,
+for editors and other tools; `DEFINITIONS` holds its parts, and those for values after substitution.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from windlass.domain.job.job import ELSEWHERE, OPTIONS, JobOption
 
 
 class ParameterFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A value that is given when the workflow is submitted; one without default must be."""
+    """A value given when the workflow is submitted; required if it has no default."""
 
     type: Literal["string", "integer", "number", "boolean", "list"] | None = None
     default: Scalar | list[Scalar] | None = None
@@ -36,7 +35,7 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class _JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job, or with `matrix` or `count` many: `run`, or `task` with `args`, or `workflow`.
+    """One job, or many with `matrix` or `count`: `run`, or `task` with `args`, or `workflow`.
 
     `run` is a line for the shell, or a list: a program and its arguments.
     """
@@ -64,7 +63,7 @@ def _field(option: JobOption) -> tuple[str, Any, Any]:
 if TYPE_CHECKING:
     JobFile = _JobFile
 else:
-    # Every job option that files have, and what only files have.
+    # Every job option that files have, and the fields that only files have.
     JobFile = msgspec.defstruct(
         "JobFile",
         [_field(option) for option in OPTIONS.values() if option.in_files],
@@ -76,7 +75,7 @@ else:
 
 
 class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workflow: jobs that finish as one. `timeout` is that of jobs without their own."""
+    """A workflow: jobs that finish as one. `timeout` is for jobs without their own."""
 
     name: str
     jobs: dict[str, JobFile]
@@ -95,12 +94,12 @@ class WorkflowFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     on_end: list[dict[str, Any]] = []
 
 
-# What stands for jobs of another file says when and how often; the rest is in that file.
+# A nested workflow's entry says when and how often it runs; the rest is in its file.
 OF_SUBWORKFLOWS: Final = frozenset(
     {"workflow", "parameters", "after", "after_any", "allow_failure", "priority", "matrix",
      "count", "if"}
 )  # fmt: skip
-# What other systems call our keys; names of job options elsewhere are in `ELSEWHERE`.
+# Other systems' names for our keys; names of job options elsewhere are in `ELSEWHERE`.
 OTHER_KEYS: Final = {
     **ELSEWHERE,
     "allowed_to_fail": "allow_failure", "cmd": "run", "command": "run", "condition": "if",
@@ -111,9 +110,9 @@ OTHER_KEYS: Final = {
     "timeout-minutes": "timeout", "timeout_minutes": "timeout", "variables": "env", "vars": "env",
     "when": "if", "with": "parameters",
 }  # fmt: skip
-# Where outputs of other jobs can stand.
+# Where outputs of other jobs may be used.
 WITH_OUTPUTS: Final = frozenset({"run", "env", "args"})
-# What the `shell` task of `run` takes beside the words of its command.
+# What the `shell` task of `run` takes besides the words of its command.
 OF_COMMANDS: Final = ("env", "inputs", "artifacts")
 
 
@@ -152,7 +151,7 @@ def _relaxed(schema: Any) -> Any:
 
 
 def _relaxed_inside(schema: dict[str, Any]) -> dict[str, Any]:
-    """Does the same for what a list or mapping holds."""
+    """Does the same for the contents of a list or mapping."""
     changed = dict(schema)
     for name in ("items", "additionalProperties"):
         if name in changed:
@@ -174,7 +173,7 @@ RELAXED: Final[Mapping[str, Any]] = {
 
 
 def published() -> dict[str, Any]:
-    """Returns what docs/reference/workflow.schema.json contains."""
+    """Returns the contents of docs/reference/workflow.schema.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Windlass workflow",

@@ -32,7 +32,7 @@ _COLOURS: Final = {
 
 
 class Box(msgspec.Struct, frozen=True):
-    """One job, or `jobs` alike, with how many of them are in which state, if that is known."""
+    """One job, or `jobs` similar ones, with how many are in which state, if known."""
 
     name: str
     jobs: int = 1
@@ -40,7 +40,7 @@ class Box(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """`to` waits for `source`; with `any_end` however that ends."""
+    """`to` waits for `source`; with `any_end`, for any end of it."""
 
     source: str = msgspec.field(name="from")
     to: str = ""
@@ -48,7 +48,7 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Graph(msgspec.Struct, frozen=True):
-    """What is drawn."""
+    """The boxes and edges to draw."""
 
     name: str
     boxes: list[Box]
@@ -168,7 +168,7 @@ def _quoted(text: str) -> str:
 
 
 def _entity(text: str) -> str:
-    """Signs that Mermaid would take for its own, by their numbers; a line break stays one."""
+    """Escapes characters that Mermaid would interpret, by their numbers; keeps line breaks."""
     parts = text.split("<br/>")
     return "<br/>".join(
         "".join(f"#{ord(sign)};" if sign in '"#<>&`' else sign for sign in part) for part in parts

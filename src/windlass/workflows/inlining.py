@@ -1,4 +1,4 @@
-"""A file as data that stands by itself, which templates are kept as: servers read no files.
+"""A file as self-contained data, the form in which templates are stored: servers read no files.
 
 The workflows of other files that it names are put into it.
 """
@@ -13,12 +13,12 @@ from windlass.workflows.format import RELAXED, ROOT
 from windlass.workflows.nodes import Node, plain
 from windlass.workflows.parameters import kind_of
 
-# Values here count as they are written, which data would not keep: 3.10 is the number 3.1.
+# Values in files keep their spelling, which data would not: 3.10 is the number 3.1.
 _AS_WRITTEN: Final = frozenset({"run", "env", "labels", "matrix"})
 
 
 def describe_file(path: Path) -> dict[str, Any]:
-    """Returns the description that `expand` takes; refuses what does not fit the schema."""
+    """Returns the description that `expand` takes; raises for what does not fit the schema."""
     files = LocalFiles()
     name, tree = files.open(path)
     return _describe(tree, files, (name,))
@@ -50,7 +50,9 @@ def _job(node: Node, files: LocalFiles, chain: tuple[str, ...], field: str) -> d
         described["workflow"] = _describe(inner, files, (*chain, ""))
         return described
     if inner.live:
-        raise inner.refuse(where, "a path without parameters, to become a template")
+        raise inner.refuse(
+            where, "a path without parameters: a template is stored with its nested workflows"
+        )
     file, tree = files.find(inner, where)
     if file in chain or len(chain) >= LEVEL_LIMIT:
         raise inner.refuse(where, "free of recursion")

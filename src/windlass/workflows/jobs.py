@@ -33,10 +33,10 @@ _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 def make_job(
     name: str, node: Node, field: str, defaults: Mapping[str, Node], env: Mapping[str, Node]
 ) -> JobSpec:
-    """Returns the job that an entry describes, without the jobs it waits for.
+    """Returns the job that an entry describes, without its dependencies.
 
-    `defaults` holds options of the workflow that count unless the job has its own, `env` the
-    variables of the workflow, which a command gets unless it has its own.
+    `defaults` are options of the workflow, which the job overrides; `env` are the variables of the
+    workflow, which a command gets unless it has its own.
     """
     given = {n: part for n, part in node.entries().items() if part.value is not None}
     faults = Faults()
@@ -76,14 +76,14 @@ def _canonical(option: str, part: Node, node: Node, field: str) -> dict[str, Any
 
 
 def _value(node: Node, form: Form) -> Any:
-    """Returns a value as a program would write it; labels count as the text in the file."""
+    """Returns a value as a program would write it; labels are the text in the file."""
     if form is LABELS:
         return {name: part.text for name, part in node.entries().items()}
     return plain(node)
 
 
 def check_option(option: str, node: Node) -> None:
-    """Refuses an invalid default of jobs, which `node` holds."""
+    """Refuses an invalid default option, given by `node`."""
     try:
         canonical_options({option: plain(node)})
     except InvalidInput as error:
@@ -99,7 +99,7 @@ def check_job(request: JobSpec, node: Node, field: str) -> None:
 
 
 def _in_file(error: InvalidInput, node: Node, field: str) -> Misdescribed:
-    """Returns the same error with the line, and the field as the file has it."""
+    """Returns the same error with the line, and the field's name in the file."""
     inner = error.field.removeprefix("job").lstrip(".")
     where = f"{field}.{_shown(inner)}" if inner else field
     return Misdescribed(place_in(node, inner), where, error.expected, error.got, error.hint)
@@ -114,7 +114,7 @@ def check_job_name(name: str, node: Node, field: str) -> None:
 
 
 def place_in(node: Node, field: str) -> Place:
-    """Returns the position of a field of a job, or of what contains it."""
+    """Returns the position of a field of a job, or of its container."""
     found, place = node, node.place
     for name, number in _STEP.findall(_shown(field)):
         if name:
@@ -131,8 +131,8 @@ def place_in(node: Node, field: str) -> Place:
 
 
 def _shown(field: str) -> str:
-    """Returns the field as files have it: `args.argv[1]` is `run[1]`."""
-    name, rest = field.partition(" ")[0], ""  # a clause comes with what it is about
+    """Returns the field's name in files: `args.argv[1]` is `run[1]`."""
+    name, rest = field.partition(" ")[0], ""  # for a clause, its text follows the field
     if field.startswith("args."):
         first = re.match(r"args\.(\w+)(.*)", field)
         if first and first[1] in ("argv", *OF_COMMANDS):
@@ -196,7 +196,7 @@ REACTIONS: Final = ("on_success", "on_failure", "on_end")
 
 
 def check_workflow(new: NewWorkflow, node: Node, faults: Faults) -> None:
-    """Notes what the server would refuse, with the line it stands on."""
+    """Reports what the server would refuse, with its line."""
     with faults, _located(node):
         check_workflow_options(
             new.name, new.namespace, new.key, new.priority, new.labels, new.key_for
@@ -217,7 +217,7 @@ def _located(node: Node) -> Iterator[None]:
 
 
 def locate(error: InvalidInput, node: Node) -> Misdescribed:
-    """Returns an error about the workflow with the line it stands on."""
+    """Returns an error about the workflow with its line."""
     field = error.field.removeprefix("workflow.")
     return Misdescribed(place_in(node, field), field, error.expected, error.got, error.hint)
 

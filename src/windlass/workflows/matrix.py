@@ -1,6 +1,6 @@
-"""`matrix` and `count`: one entry of a file that stands for many jobs.
+"""`matrix` and `count`: one entry of a file that becomes many jobs.
 
-How many they are is computed before any of them is made.
+Their number is computed before any of them is made.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from typing import Final
 from windlass.workflows.nodes import Node
 
 MAX_JOBS: Final = 100_000  # jobs of one matrix or count
-MAX_EXCLUDED: Final = 250  # rows, each of which is held against every job
+MAX_EXCLUDED: Final = 250  # rows, each of which is compared with every job
 INDEX: Final = "index"
 _OWN: Final = ("include", "exclude")
 
@@ -91,7 +91,7 @@ def _rows(node: Node | None, field: str) -> list[Node]:
 def _check_axis(name: str, node: Node, field: str) -> None:
     where = f"{field}.{name}"
     if name == INDEX:
-        raise node.refuse(field, f"without an axis {INDEX}, which is that of count", name)
+        raise node.refuse(field, f"without an axis {INDEX}, which is reserved for count", name)
     if not isinstance(node.value, list) or not node.value:
         raise node.refuse(where, "a list of values")
     for item in node.value:
@@ -118,5 +118,5 @@ def _check_apart(matrix: Node, chosen: list[Combination], field: str) -> None:
     for values in chosen:
         texts = tuple(node.text for node in values.values())
         if texts in seen:
-            raise matrix.refuse(field, "without the same job twice", named("", values))
+            raise matrix.refuse(field, "free of duplicate jobs", named("", values))
         seen.add(texts)

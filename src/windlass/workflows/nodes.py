@@ -1,7 +1,7 @@
 """A description as it was written: values that know their file and line.
 
-Whatever is wrong in a file is said with its place. A description that came as data (from a
-program, or from a template) has no lines; its errors name the field alone.
+Every error about a file names the place. A description given as data (by a program, or from a
+template) has no lines; its errors name only the field.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.json_values import check_depth
 
 NODE_LIMIT: Final = 500_000  # values of one description
-MARK: Final = "${{"  # begins what is substituted
+MARK: Final = "${{"  # begins an expression
 
 
 class Place(NamedTuple):
-    """Where something stands; line 0 is for what has no lines."""
+    """Where something is written; line 0 means that there are no lines."""
 
     file: str = ""
     line: int = 0
@@ -28,7 +28,7 @@ NOWHERE: Final = Place()
 
 
 class Misdescribed(InvalidInput):
-    """What cannot be accepted in a description, and where it stands."""
+    """What cannot be accepted in a description, and where it is."""
 
     def __init__(
         self, place: Place, field: str, expected: str, got: object, hint: str = ""
@@ -55,11 +55,11 @@ class UnknownKey(Misdescribed):
 
 
 class Consequence(Misdescribed):
-    """An error that follows from another one, which is told instead."""
+    """An error that follows from another one, which is reported instead."""
 
 
 class Referring(str):
-    """A text in which outputs of jobs stand; `reference` is how arguments name them."""
+    """A text that contains outputs of jobs; `reference` is its form in arguments."""
 
     __slots__ = ("reference",)
 
@@ -77,7 +77,7 @@ MAX_SHOWN: Final = 20
 
 
 class ManyMisdescribed(Misdescribed):
-    """Several things that cannot be accepted, by line; its own fields are those of the first."""
+    """Several errors in a description, by line; its own fields are those of the first."""
 
     def __init__(self, errors: Sequence[Misdescribed]) -> None:
         first = errors[0]
@@ -95,7 +95,7 @@ class ManyMisdescribed(Misdescribed):
 
 
 def together(errors: Iterable[Misdescribed]) -> Misdescribed:
-    """Returns one or more errors as one, each once and in the order of their lines."""
+    """Returns several errors as one: each once, in the order of their lines."""
     single: dict[str, Misdescribed] = {}
     for error in errors:
         for one in error.errors if isinstance(error, ManyMisdescribed) else (error,):
@@ -106,7 +106,7 @@ def together(errors: Iterable[Misdescribed]) -> Misdescribed:
 
 
 class Faults:
-    """Collects errors, so that all of them are told at once."""
+    """Collects errors, so that all of them are reported at once."""
 
     def __init__(self) -> None:
         self.errors: list[Misdescribed] = []
@@ -123,7 +123,7 @@ class Faults:
         return True
 
     def tell(self) -> None:
-        """Raises what was collected, if anything was."""
+        """Raises what was collected, if anything."""
         if self.errors:
             raise together(self.errors)
 
@@ -131,7 +131,7 @@ class Faults:
 class Node:
     """One value. Lists and mappings hold nodes; `text` is a scalar as it was written.
 
-    `live` says that something in it is to be substituted; `keys` where names stand.
+    `live` says that it contains an expression to substitute; `keys` are the places of its names.
     """
 
     __slots__ = ("keys", "live", "place", "size", "text", "value")

@@ -1,4 +1,4 @@
-"""Parameters: what a file declares, and what was given for them."""
+"""Parameters: what a file declares, and the given values."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,7 +20,7 @@ _EXPECTED: Final = {
 def bind(
     declared: Node | None, given: Mapping[str, Node], at: Place, faults: Faults
 ) -> dict[str, Node]:
-    """Returns a value for every parameter; notes those that are missing, unknown or misfit."""
+    """Returns a value for every parameter; reports those that are missing, unknown or wrong."""
     entries = declared.entries() if declared is not None else {}
     for name, node in given.items():
         if name not in entries:
@@ -82,7 +82,7 @@ def _chosen(node: Node, kind: str, allowed: list[Node], field: str) -> Node:
 
 
 def _list(node: Node, allowed: list[Node], field: str) -> Node:
-    """Returns a list with its values as written; inside a text they are comma-separated."""
+    """Returns a list with its values as written; a text is split at commas."""
     if isinstance(node.value, str):
         texts = [text.strip() for text in node.text.split(",")] if node.text.strip() else []
         items = [Node(text, node.place, text) for text in texts]

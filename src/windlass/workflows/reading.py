@@ -1,8 +1,8 @@
 """From the text of a YAML or JSON file to nodes.
 
-Read as a stream of events, so that nothing is built before it is known to be bounded:
-tags are refused, aliases count as what they stand for, size and depth have limits.
-Plain words mean what they mean in JSON: `on`, `no` and `3.11.0` are text, and so is `007`.
+It is read as a stream of events, so that nothing is built before its size is known to be bounded:
+tags are refused, aliases count as their contents, size and depth have limits. Plain words mean the
+same as in JSON: `on`, `no` and `3.11.0` are text, and so is `007`.
 """
 
 import json
@@ -43,7 +43,7 @@ _PAIR: Final = re.compile(
 def read_text(content: bytes | str, file: str, faults: Faults | None = None) -> Node:
     """Reads the document in a file; `file` names it in errors.
 
-    With `faults`, what is wrong besides the syntax is noted there, and reading goes on.
+    With `faults`, errors other than syntax errors are collected there, and reading continues.
     """
     if len(content) > SIZE_LIMIT:
         raise _refuse(file, 0, f"at most {SIZE_LIMIT} bytes", f"{len(content)} bytes")
@@ -86,7 +86,7 @@ def _decode(content: bytes | str, file: str) -> str:
 
 
 def _checked_json(text: str, file: str) -> str:
-    """Returns the JSON so that YAML reads it alike: no tabs, no surrogate pairs."""
+    """Returns the JSON so that YAML reads it the same way: no tabs, no surrogate pairs."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -106,7 +106,7 @@ def _refuse(file: str, line: int, expected: str, got: object) -> Misdescribed:
 
 
 class _Open:
-    """A list or mapping whose end has not come yet; of a mapping, names and values in turn."""
+    """An open list or mapping; for a mapping, names and values alternate."""
 
     __slots__ = ("anchor", "children", "is_mapping", "line")
 
@@ -118,7 +118,7 @@ class _Open:
 
 
 class _Builder:
-    """Turns events into nodes and refuses what a description has no use for."""
+    """Turns events into nodes and refuses YAML features that descriptions do not support."""
 
     def __init__(self, file: str, faults: Faults) -> None:
         self.document: Node | None = None
@@ -165,15 +165,15 @@ class _Builder:
         found = self._anchors.get(anchor or "")
         if found is None:
             inside = anchor in self._anchors
-            got = f"*{anchor} inside of itself" if inside else f"*{anchor}"
-            raise _refuse(self._file, line, "free of aliases to what is not whole", got)
+            got = f"*{anchor} inside itself" if inside else f"*{anchor}"
+            raise _refuse(self._file, line, "free of aliases to something incomplete", got)
         self._count(found.size, line)
         return found
 
     def _count(self, nodes: int, line: int) -> None:
         self._nodes += nodes
         if self._nodes > NODE_LIMIT:
-            expected = f"at most {NODE_LIMIT} values, aliases counted as what they stand for"
+            expected = f"at most {NODE_LIMIT} values, counting the contents of aliases"
             raise _refuse(self._file, line, expected, "more")
 
     def _add(self, node: Node, line: int) -> None:

@@ -1,8 +1,8 @@
 """`after` and `after_any`: from the names in a file to the jobs they mean.
 
-`NAME` means all jobs of an entry, `NAME[a,b]` one of them, and `NAME[*]` those with the same
-values on the axes that both have. Of a workflow inside, `NAME` means its ends: the jobs that
-no other of its jobs waits for.
+`NAME` means all jobs of an entry, `NAME[a,b]` one of them, and `NAME[*]` those with the same values
+on their common axes. For a nested workflow, `NAME` means its last jobs: those that no other of its
+jobs waits for.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,15 +31,15 @@ Numbers = Sequence[int]
 
 
 class Made:
-    """The jobs so far, by number, and what each waits for."""
+    """The jobs so far, by number, and the dependencies of each."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.budget = Budget()
-        self.nested = 0  # workflows inside
+        self.nested = 0  # nested workflows
         self.numbers: dict[str, int] = {}
         self._jobs: list[JobSpec] = []
-        self._waits: list[list[Numbers]] = []  # for both kinds, as the order needs it
+        self._waits: list[list[Numbers]] = []  # both kinds together, as the ordering needs it
         self._names: list[str] = []
         self._after: list[dict[str, list[int | str]]] = []
         self._awaited: set[int] = set()
@@ -50,7 +50,7 @@ class Made:
         number = len(self._jobs)
         name = request.name or ""
         if name in self.numbers:
-            raise node.refuse("jobs", "without the same name twice", name)
+            raise node.refuse("jobs", "free of duplicate names", name)
         self.numbers[name] = number
         self._names.append(name)
         self._jobs.append(request)
@@ -69,7 +69,7 @@ class Made:
         self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
 
     def set_condition(self, number: int, condition: str) -> None:
-        """Lets a job run only if this holds when the jobs it waits for have ended."""
+        """Makes a job run only if this holds when the jobs it waits for have ended."""
         job = msgspec.structs.replace(self._jobs[number], run_if=condition)
         self._jobs[number] = job
 
@@ -78,24 +78,24 @@ class Made:
         self._jobs[number] = msgspec.structs.replace(self._jobs[number], args=args)
 
     def wait_for(self, job: int, numbers: Numbers, field: str, where: tuple[Node, str]) -> None:
-        """Lets a job wait for others; `where` is the position that errors name."""
+        """Makes a job wait for others; `where` is the position for errors."""
         ref, path = where
         known = self._after[job].setdefault(field, [])
         self._edges += len(numbers)
         if len(known) + len(numbers) > DEPENDENCY_LIMIT:
             raise ref.refuse(path, f"at most {DEPENDENCY_LIMIT} jobs")
         if self._edges > EDGE_LIMIT:
-            raise ref.refuse(path, f"within the {EDGE_LIMIT} dependencies of a workflow", "more")
+            raise ref.refuse(path, f"at most {EDGE_LIMIT} dependencies in a workflow", "more")
         known += [self._names[number] for number in numbers]
         self._waits[job].append(numbers)
         self._awaited.update(numbers)
 
     def waited(self, job: int) -> list[int | str]:
-        """Returns what a job waits for, in whichever way."""
+        """Returns what a job waits for, of both kinds."""
         return [name for names in self._after[job].values() for name in names]
 
     def wait_for_existing(self, job: int, other: int, field: str) -> None:
-        """Lets a job wait for one that was submitted before."""
+        """Makes a job wait for one that was submitted before."""
         self._after[job].setdefault(field, []).append(other)
 
     def starts(self, numbers: Numbers) -> list[int]:
@@ -119,13 +119,13 @@ class Made:
         return made
 
     def find_cycle(self) -> list[int]:
-        """Jobs that wait for each other in a circle; none if there is no circle."""
+        """Returns jobs that wait for each other in a cycle; empty if there is none."""
         waits = [[other for numbers in both for other in numbers] for both in self._waits]
         return put_in_order(waits)[1]
 
 
 class Instance:
-    """One of an entry's jobs, or the jobs of a workflow that stand for it."""
+    """One of an entry's jobs, or the jobs of the nested workflow it stands for."""
 
     __slots__ = ("combination", "ends", "node", "refers", "run_if", "starts")
 
@@ -136,15 +136,15 @@ class Instance:
         self.node = node
         self.starts = starts
         self.ends = ends
-        self.run_if: str | None = None  # what decides whether it runs, once others have ended
-        self.refers = False  # it gets outputs of other jobs
+        self.run_if: str | None = None  # its condition about other jobs
+        self.refers = False  # it uses outputs of other jobs
 
 
 class Entry:
     """What one name of a file stands for."""
 
     def __init__(self, name: str, node: Node, field: str, faulty: bool = False) -> None:
-        self.faulty = faulty  # something is wrong with it, which was told
+        self.faulty = faulty  # it has an error that was already reported
         self.name = name
         self.node = node
         self.field = field
@@ -161,13 +161,15 @@ class Entry:
         self._all += instance.ends
 
     def leave_out(self, instance: Instance) -> None:
-        """Notes a job that is not made; who waits for it waits for what it waits for."""
+        """Records a job that is not made; jobs that wait for it wait for its dependencies
+        instead.
+        """
         self.left_out.append(instance)
         self._named.setdefault(named(self.name, instance.combination), instance)
 
     @property
     def ends(self) -> Numbers:
-        """Of all of them; the same list each time."""
+        """Returns the ends of all of them; the same list each time."""
         return self._all
 
     def one(self, name: str) -> Instance | None:
@@ -195,13 +197,13 @@ def link(
     faults: Faults,
     outputs: Mapping[str, Node],
 ) -> dict[str, Any]:
-    """Lets the jobs of one workflow wait for each other as their entries say.
+    """Makes the jobs of one workflow wait for each other as their entries say.
 
     Returns the outputs of the workflow, as references to its jobs.
     """
     linker = _Linker(entries, prefix, made)
     for entry in entries.values():
-        # One without jobs has a fault; the names in it are looked at all the same.
+        # An entry without jobs has a fault; its names are still checked.
         for instance in entry.instances or [Instance({}, entry.node, [], [])]:
             before = len(faults.errors)
             linker.link(entry, instance, faults)
@@ -215,7 +217,7 @@ def link(
 
 
 def refuse_cycles(made: Made) -> None:
-    """Raises `Misdescribed` if jobs wait for each other in a circle, naming it."""
+    """Raises `Misdescribed` if jobs wait for each other in a cycle, naming it."""
     around = made.find_cycle()
     if around:
         names = {number: name for name, number in made.numbers.items()}
@@ -232,7 +234,7 @@ class _Linker:
         self._entries = entries
         self._prefix = prefix
         self._made = made
-        self._inside: set[str] = set()  # entries with jobs left out that are being resolved
+        self._inside: set[str] = set()  # entries with omitted jobs that are being resolved
 
     def link(self, entry: Entry, instance: Instance, faults: Faults) -> None:
         """Links one of an entry's jobs to others."""
@@ -282,13 +284,15 @@ class _Linker:
         return set(numbers) if kept else set()
 
     def _decide(self, entry: Entry, instance: Instance, condition: str) -> None:
-        """Gives a job its condition, which may name jobs that it waits for."""
+        """Gives a job its condition, which may name its dependencies."""
         where = f"{entry.field}.if"
         written = entry.node.entries()["if"]
         for number in instance.starts:
             waited = self._made.waited(number)
             if not waited:
-                raise written.refuse(where, "beside after or after_any: it is about other jobs")
+                raise written.refuse(
+                    where, "in a job with after or after_any, since it is about other jobs"
+                )
             names = [name for name in waited if isinstance(name, str)]
             try:
                 check(condition, where, names if len(names) == len(waited) else None)
@@ -303,7 +307,7 @@ class _Linker:
         return replaced(value, RESULT, lambda ref: self._reference(ref, node, None, field)[0])
 
     def _give_outputs(self, entry: Entry, instance: Instance, before: set[int]) -> None:
-        """Names the jobs whose outputs are in the arguments, and lets it wait for them."""
+        """Names the jobs whose outputs are in the arguments, and makes it wait for them."""
         node, field = instance.node, entry.field
         for job in instance.starts:
             used: list[int] = []
@@ -323,7 +327,7 @@ class _Linker:
     def _reference(
         self, reference: Any, node: Node, by: tuple[Entry, Instance] | None, field: str
     ) -> tuple[dict[str, Any], int]:
-        """Returns a reference to an output with the whole name of its job, and its number."""
+        """Returns a reference to an output with the full name of its job, and its number."""
         name, output = reference["job"], reference["output"]
         at = _place_of(node, f"jobs.{name}.outputs.{output}")
         ref = Node(name, at, name)
@@ -343,7 +347,7 @@ class _Linker:
         return {RESULT: {"job": self._made.job(numbers[0]).name, "output": output}}, numbers[0]
 
     def _take_in(self, entry: Entry, instance: Instance, inputs: Node, before: set[int]) -> None:
-        """Sets the job whose artifact an input is, as the server looks it up."""
+        """Sets the job whose artifact an input is, in the form the server expects."""
         made: list[dict[str, Any]] = []
         for index, item in enumerate(inputs.items()):
             fields = plain(item)
@@ -361,7 +365,7 @@ class _Linker:
             self._made.give(number, "inputs", made)
 
     def _give_results(self, entry: Entry, instance: Instance, refs: Sequence[Node]) -> None:
-        """Names the jobs whose results are arguments: of several, a list of their results."""
+        """Names the jobs whose results are arguments: for several, a list of their results."""
         if not refs:
             return
         meant: list[Any] = []
@@ -405,7 +409,7 @@ class _Linker:
         return numbers
 
     def _with_left_out(self, numbers: Numbers, entry: Entry, instance: Instance) -> Numbers:
-        """Adds what jobs that are not made would have waited for."""
+        """Adds the dependencies of jobs that are not made."""
         if not entry.left_out or entry.name in self._inside:
             return numbers
         self._inside.add(entry.name)
@@ -422,7 +426,7 @@ class _Linker:
 
 
 def _results_in(args: Node) -> Iterator[Node]:
-    """Yields where arguments name jobs whose results they are, as `references_in` finds them."""
+    """Yields where arguments name jobs for their results, as `references_in` finds them."""
     entries = args.entries()
     if len(entries) == 1 and RESULT in entries:
         yield entries[RESULT]
@@ -436,7 +440,7 @@ def _results_in(args: Node) -> Iterator[Node]:
 
 
 def _place_of(node: Node, name: str) -> Place:
-    """Returns where a text stands in a node."""
+    """Returns the place of a text in a node."""
     if isinstance(node.value, str):
         return node.place
     children = node.value if isinstance(node.value, list) else node.entries().values()

@@ -1,9 +1,9 @@
-"""`${{ … }}` in values and names: what stands there is replaced once, and nothing is computed.
+"""`${{ … }}` in values and names: each is replaced once, and nothing is computed.
 
-`${{ parameters.NAME }}`, `${{ matrix.NAME }}` and `${{ index }}` are all there is, and in what a
-job gets `${{ jobs.NAME.outputs.OUTPUT }}`, which is known when that job has completed. A value
-that is nothing else takes the type of what it stands for; within a text it is text.
-`$${{` is a plain `${{`.
+The names are `${{ parameters.NAME }}`, `${{ matrix.NAME }}` and `${{ index }}`, and in the inputs
+of a job `${{ jobs.NAME.outputs.OUTPUT }}`, which is known when that job has completed. A value that
+is only an expression takes the type of its replacement; within a text it is text. `$${{` is a plain
+`${{`.
 """
 
 import re
@@ -38,7 +38,7 @@ _WHOLE: Final = re.compile(rf"\$\{{\{{\s*{_NAME}\s*\}}\}}")
 
 
 class Budget:
-    """How much text may be filled in for names: a short file can ask for more than memory holds."""
+    """How much text names may expand to: a short file can ask for more than memory holds."""
 
     def __init__(self) -> None:
         self._left = TEXT_LIMIT
@@ -47,12 +47,12 @@ class Budget:
         """Counts the use of a value; raises `Misdescribed` if that is too much."""
         self._left -= _weight(node)
         if self._left < 0:
-            expected = f"within the {TEXT_LIMIT >> 20} MiB that parameters may fill in"
+            expected = f"within the {TEXT_LIMIT >> 20} MiB that parameters may expand to"
             raise Misdescribed(place, field, expected, "more")
 
 
 class Scope:
-    """What names stand for. It remembers which of them were asked for."""
+    """The values of names. It remembers which of them were used."""
 
     def __init__(
         self,
@@ -63,17 +63,17 @@ class Scope:
     ) -> None:
         self._values = values
         self._budget = budget
-        self._unknown = unknown  # names whose values are wrong, which was told
+        self._unknown = unknown  # names whose values are wrong, which was already reported
         self._used: set[str] = set()
-        self.outputs = outputs  # whether outputs of jobs can stand here
-        self.refers = False  # whether some do
+        self.outputs = outputs  # whether outputs of jobs may be used here
+        self.refers = False  # whether some are used
 
     def with_values(self, more: Mapping[str, Node]) -> "Scope":
         """Returns a scope with more names."""
         return Scope({**self._values, **more}, self._budget, self._unknown, self.outputs)
 
     def with_outputs(self) -> "Scope":
-        """Returns a scope for what may name outputs of jobs."""
+        """Returns a scope for values that may use outputs of jobs."""
         return Scope(self._values, self._budget, self._unknown, outputs=True)
 
     def output(self, name: str, place: Place, field: str) -> dict[str, Any] | None:
@@ -84,14 +84,14 @@ class Scope:
         if found is None:
             raise Misdescribed(place, field, "jobs.NAME.outputs.OUTPUT", name)
         if not self.outputs:
-            expected = "without outputs of jobs, which only run, env and args can have"
+            expected = "without outputs of jobs, which only run, env and args can use"
             raise Misdescribed(place, field, expected, f"{MARK} {name} }}}}")
         self.refers = True
         return {RESULT: {"job": found[1], "output": found[2]}}
 
     @property
     def names(self) -> list[str]:
-        """Returns the names that are defined, also those whose values are wrong."""
+        """Returns the defined names, including those whose values are wrong."""
         return [*self._values, *self._unknown]
 
     def knows(self, name: str) -> bool:
@@ -99,7 +99,7 @@ class Scope:
         return name in self._values
 
     def uses_more_than(self, other: "Scope") -> bool:
-        """Returns whether a name was looked up that the other scope lacks."""
+        """Returns whether a name was used that the other scope lacks."""
         return not all(map(other.knows, self._used))
 
     def find(self, name: str, place: Place, field: str) -> Node:
@@ -109,7 +109,7 @@ class Scope:
             raise Consequence(place, field, f"a value for {name}", "none")
         if found is None:
             known = self.names
-            expected = f"made of known names ({listed(known)})"
+            expected = f"an expression with known names ({listed(known)})"
             if not known:
                 expected = f"without {MARK} … }}}}, as there are no parameters and no matrix"
             ours = _translated(name)
@@ -123,7 +123,7 @@ class Scope:
 
 
 def _translated(name: str) -> str:
-    """Returns a name of other systems as we would write it."""
+    """Returns another system's name in our spelling."""
     first, dot, rest = name.partition(".")
     return f"{_OTHER_FIRST.get(first, first)}{dot}{rest}"
 
@@ -155,7 +155,7 @@ def substitute(node: Node, scope: Scope, field: str) -> Node:
 
 
 def _within_text(node: Node, scope: Scope, field: str) -> Node:
-    """Returns a text with names in it replaced; outputs of jobs are joined with the rest later."""
+    """Returns a text with the names in it replaced; outputs of jobs are joined in later."""
     pieces: list[Any] = [""]
     done = 0
     for match in _FOUND.finditer(node.value) if "jobs." in node.value else ():
@@ -196,17 +196,17 @@ def substitute_text(text: str, scope: Scope, place: Place, field: str) -> str:
 
 
 def _check_whole(match: re.Match[str], text: str, place: Place, field: str) -> None:
-    """Refuses what begins like an expression and is none."""
+    """Refuses an incomplete expression."""
     if match[1] is None:
-        expected = f"free of {MARK} but for {MARK} parameters.NAME }}}} and its like"
+        expected = f"free of {MARK} except for expressions such as {MARK} parameters.NAME }}}}"
         raise Misdescribed(place, field, expected, text[match.start() :])
 
 
 def substitute_line(node: Node, scope: Scope, field: str) -> Node:
-    """Returns a line for the shell as words; names in it become the shell's own variables.
+    """Returns a shell line as arguments; names in it become the shell's own variables.
 
-    So a value is never read as a part of the line, whatever it contains. A line that is one list
-    stands for the words themselves.
+    So a value is never parsed as part of the line, whatever it contains. A line that is a single
+    list becomes the arguments themselves.
     """
     whole = _WHOLE.fullmatch(node.value)
     if whole and whole[1].startswith("jobs."):
@@ -253,7 +253,7 @@ def _entries(node: Node, scope: Scope, field: str) -> Node:
         with faults:
             key = substitute_text(name, scope, place, field) if MARK in name else name
             if key in entries:
-                raise Misdescribed(place, field, "without the same name twice", key)
+                raise Misdescribed(place, field, "free of duplicate names", key)
             entries[key] = substitute(child, scope, f"{field}.{key}" if field else key)
             keys[key] = place
     faults.tell()

@@ -22,7 +22,8 @@ def test_one_that_can_is_enough() -> None:
 def test_the_nearest_is_told() -> None:
     best = nearest(BIG, [{}, {"system:gpus": 1, "system:memory": 2**33}])
     assert describe(best, 2) == (
-        "capability_mismatch: the nearest of 2 known workers: needs memory ≥ 16 GiB, has 8 GiB"
+        "capability_mismatch: the closest match of 2 known workers: "
+        "needs memory ≥ 16 GiB, has 8 GiB"
     )
     assert nearest(BIG, []) is None
     assert describe(None, 0) == "capability_mismatch: no worker is known"

@@ -85,7 +85,7 @@ def test_each_limit_is_named() -> None:
         "2 launches in a row failed, next try in 7 s: no quota": PoolNow(
             pool(), failures=2, next_at=NOW + 7_000, message="no quota"
         ),
-        "after a failed launch workers start one at a time": PoolNow(pool(), failures=1),
+        "after a failed launch, workers start one at a time": PoolNow(pool(), failures=1),
         "cooling down for another 4 s after the last start": PoolNow(
             pool(start_cooldown_ms=10_000), started_at=NOW - 6_000
         ),
@@ -108,7 +108,7 @@ def test_what_makes_it_want_workers_is_named_if_all_its_work_together_is_in_time
         "estimated latency of 8 queued jobs (8 s) is over the target of 5 s": [
             easy, target(8, 1_000, hosts=[2])
         ],
-        "other jobs keep the workers busy that could run its jobs": [
+        "other jobs occupy the workers that could run its jobs": [
             Target("f", 0, 0, 9, 9 * 600_000, {1: 1}, {}), easy
         ],
     }  # fmt: skip

@@ -78,7 +78,7 @@ WRONG: list[tuple[Any, Any, str, str]] = [
     (list[Decimal], ["1", "NaN"], "answer[1]", "a number as text"),
     (Decimal, "1,5", "answer", "a number as text"),
     (bytes, "*", "answer", "bytes as base64"),
-    (set[int], [1, 1], "answer", "a list without the same item twice"),
+    (set[int], [1, 1], "answer", "a list without duplicates"),
 ]
 
 

@@ -116,7 +116,7 @@ async def test_the_reason_is_kept_with_the_attempt(rig: Rig) -> None:
 async def test_what_the_server_lacks_is_waited_for_without_blame_and_explained(rig: Rig) -> None:
     job = await rig.submit()
     agent = await rig.agent()
-    reason = "the disk that holds /blobs is full, make room on it"
+    reason = "the disk that holds /blobs is full: free some space"
     for wait in (5, 10, 20, 40, 80, 160, 300, 300):
         await agent.release(await agent.take_one(), reason, back_off=True)
         assert await rig.state(job) == "retrying"

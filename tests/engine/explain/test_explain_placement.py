@@ -78,7 +78,7 @@ async def test_a_rate_tells_when_the_next_may_start(rig: Rig) -> None:
     await rig.advance(20 * SECOND)
     found = await rig.engine.explain.job(job)
     assert kinds(found) == ["rate"]
-    assert found.waiting_for[0].text == "the rate api, 1 in 1 min: the next may start in 40 s"
+    assert found.waiting_for[0].text == "the rate api, 1 in 1 min: the next job may start in 40 s"
     await rig.advance(40 * SECOND)
     assert (await rig.engine.explain.job(job)).waiting_for == ()
     assert [taken.job for taken in await agent.take()] == [job]

@@ -36,7 +36,8 @@ async def test_jobs_it_could_have_come_first(rig: Rig) -> None:
     await rig.submit()
     found = await rig.engine.explain.worker(agent.id)
     assert (
-        found.summary == "100 of 100 slots free: there are jobs for it, which it gets when it asks"
+        found.summary
+        == "100 of 100 slots free: there are jobs for it, which it gets at its next sync"
     )
     assert [one.runnable for one in found.work] == [True, False]
 

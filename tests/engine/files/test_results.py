@@ -107,7 +107,7 @@ async def test_a_job_without_the_result_that_it_needs_is_rejected(rig: Rig) -> N
     await rig.engine.settled()
     for number in (second, third):
         why = await rejection(rig, agent, number)
-        assert f"job {first}, whose result is an argument, has none: it is failed" in why
+        assert f"job {first}, whose result is an argument, has no result: it is failed" in why
 
 
 async def test_the_result_of_the_job_that_took_the_place_of_another_is_used(rig: Rig) -> None:

@@ -68,7 +68,7 @@ async def test_one_address_does_not_keep_others_from_asking_for_approval(rig: Ri
         await rig.enrol(f"ours-{number}", approved=False, source="10.0.0.1")
     half = MAX_PENDING // 2
     assert await _pending(rig) == {"asked from 10.0.0.9": half, "asked from 10.0.0.1": half}
-    assert "Worker stranger-0 made room for others to ask" in await said_of_workers(rig)
+    assert "Worker stranger-0 made room for other requests" in await said_of_workers(rig)
     for source in ("10.0.0.9", "10.0.0.1"):  # they do not push each other out in turns
         with pytest.raises(Conflict):
             await rig.enrol("one-more", approved=False, source=source)

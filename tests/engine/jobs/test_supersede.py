@@ -269,7 +269,7 @@ async def test_a_job_whose_key_another_has_cannot_come_back(rig: Rig) -> None:
     agent = await rig.agent()
     old = await failed_job(rig, agent, key="k")
     other = await rig.submit(key="k")
-    with pytest.raises(Conflict, match=f"job {other} has the key 'k' of job {old} now") as refused:
+    with pytest.raises(Conflict, match=f"job {other} now has the key 'k' of job {old}") as refused:
         await rig.engine.jobs.retry(old)
     assert refused.value.code == "key_taken"
     await agent.finish(await agent.take_one())

@@ -183,7 +183,7 @@ async def test_a_retry_that_was_made_before_a_crash_is_not_made_again(rig: Rig) 
     await table.reactions.carry_out(row)
     assert len((await rig.snapshot()).jobs) == 2
     (done,) = await table.reaction_rows()
-    assert (done.state, done.message) == (ReactionState.DONE, "it was opened again before")
+    assert (done.state, done.message) == (ReactionState.DONE, "it was already reopened")
 
 
 def is_signed(headers: dict[str, str], body: bytes) -> bool:

@@ -145,7 +145,7 @@ def test_a_probed_duration_sets_the_timeout_of_its_attempt(tmp_path: Path) -> No
             record = await rig.ended(job)
             assert FAILURE_BY_CODE[record.failure] == "timeout"
             assert record.message == (
-                "Timed out after 1 s, by the length of its media (--timeout sets another)"
+                "Timed out after 1 s, by the length of its media (--timeout overrides it)"
             )
 
     class Impatient(MemoryFiles):

@@ -48,9 +48,9 @@ async def complaint(endpoint: str, part: str = "get") -> str:
 def test_a_port_without_a_server(closed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     said = run(complaint(closed))
     assert said.startswith(f"cannot use s3://buck/some/prefix: GET to {closed} failed")
-    assert "nothing listens there; check the network, AWS_REGION" in said
+    assert "nothing is listening there; check the network, AWS_REGION" in said
     monkeypatch.setenv("AWS_ENDPOINT_URL", closed)
-    assert "check AWS_ENDPOINT_URL and that this server is running" in run(complaint(closed))
+    assert "check AWS_ENDPOINT_URL, and that the server is running" in run(complaint(closed))
     assert "Debug" not in said
     assert "Generic S3 error" not in said
     assert "secret-key" not in said
@@ -58,7 +58,9 @@ def test_a_port_without_a_server(closed: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_host_without_a_name() -> None:
     said = run(complaint("http://no-such-host.invalid:9000"))
-    assert "GET to http://no-such-host.invalid:9000 failed: its host name is not known" in said
+    assert (
+        "GET to http://no-such-host.invalid:9000 failed: its host name cannot be resolved" in said
+    )
 
 
 def test_a_server_without_tls() -> None:
@@ -121,7 +123,7 @@ def test_commands_say_what_to_do(tmp_path: Path, closed: str, command: str) -> N
     said = " ".join(complained.split())
     assert code != 0
     assert closed in said
-    assert "check AWS_ENDPOINT_URL and that this server is running" in said
+    assert "check AWS_ENDPOINT_URL, and that the server is running" in said
     assert "Traceback" not in said
 
 

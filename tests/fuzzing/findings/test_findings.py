@@ -122,7 +122,7 @@ def test_the_part_of_long_output_that_says_what_went_wrong_is_kept() -> None:
     shadow = "fa fb\n" * 5_000
     shown = shorten(f"{progress}{report}{shadow}SUMMARY: the end")
     assert len(shown) < 9_000
-    for words in (report, "c progress 0\n", "c progress 4999\n", "SUMMARY: the end", "left out]"):
+    for words in (report, "c progress 0\n", "c progress 4999\n", "SUMMARY: the end", "omitted]"):
         assert words in shown
     noisy = shorten("A" * 10**6 + "\nx.c:3: parse: Assertion `ok' failed.\n" + "B" * 10**6)
     assert "parse: Assertion `ok' failed." in noisy

@@ -117,7 +117,7 @@ def test_the_manager_says_which_branches_are_left_out_and_which_are_gone(world: 
         world.git("branch", f"release/{number:02}", commit)
     fuzz = Commands(world)
     said = fuzz.run("manager", "scripted")[1]
-    assert "leave out, older than the watched ones: release/" in said
+    assert "leave out, as newer branches are watched: release/" in said
     assert "main: start from the newest 1: no commit was checked before\n" in said
     world.git("branch", "--quiet", "-D", "release/00")
     assert "release/00: the repository has no such branch" in fuzz.run("manager", "scripted")[1]

@@ -227,7 +227,7 @@ def test_a_change_that_mends_the_build_passes_unless_it_shows_a_bug(tmp_path: Pa
     code, result = check(world, "--base", "main", "--head", "change")
     assert (code, result["outcome"]) == (1, "refused")
     (finding,) = result["findings"]
-    assert (finding["age"], finding["base"]) == ("new", "does not tell: it could not be built")
+    assert (finding["age"], finding["base"]) == ("new", "cannot tell: it could not be built")
     page = (tmp_path / "out/summary.md").read_text()
     assert "The base cannot be built: `the production build exited with code 3`. So every" in page
 
@@ -257,7 +257,7 @@ def test_a_change_of_documents_alone_passes_without_a_build(tmp_path: Path) -> N
     code, result = check(world, "--head", "change")
     assert (code, result["outcome"], result["statistics"]) == (0, "passed", None)
     page = (tmp_path / "out/summary.md").read_text()
-    assert "the change was not fuzzed, as it changes nothing that builds" in page
+    assert "the change was not fuzzed, as it changes no file that builds" in page
     assert json.loads((tmp_path / "out/report.sarif").read_text())["runs"][0]["results"] == []
     for name, input_file in (("test", "tests/picture.png"), ("seed", "fuzz/corpus/picture.png")):
         only(world, name, input_file)

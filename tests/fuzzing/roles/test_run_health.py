@@ -275,7 +275,7 @@ def test_reproducing_says_what_a_build_does_with_the_input(tmp_path: Path) -> No
         ("repository: /nowhere/at/all", "cannot reach repository /nowhere/at/all"),
         ("repository: /nowhere/at/all", "does not appear to be a git repository"),
         ("branch: wrong", "has no branch wrong"),
-        ("signature: {ignore: ['(']}", "is no pattern"),
+        ("signature: {ignore: ['(']}", "is not a valid pattern"),
     ],
 )
 def test_init_and_dry_runs_refuse_what_cannot_work(tmp_path: Path, change: str, words: str) -> None:

@@ -170,6 +170,6 @@ def test_stats_without_runs(tmp_path: Path) -> None:
     world = World(tmp_path)
     before = sorted((tmp_path / "bucket").rglob("*"))
     assert Commands(world).run("stats", "scripted")[:2] == (0, "no runs\n")
-    said = "no runs of HEAD: expected a hash or a prefix of one\n"
+    said = "no runs of HEAD: give the hash of a fuzzed commit, or a prefix of it\n"
     assert Commands(world).run("stats", "scripted", "--commit", "HEAD")[:2] == (0, said)
     assert sorted((tmp_path / "bucket").rglob("*")) == before

@@ -58,7 +58,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
     (Any, ["a\ud800"], "[0] to be text without lone surrogates, got a\\ud800; decode it"),
     (str, "\udc80", "text without lone surrogates"),
     (dict[str, int], {"\udc80": 1}, "text without lone surrogates"),
-    (Path, Path("/no/such"), "a file on this machine, got /no/such, which is not there"),
+    (Path, Path("/no/such"), "a file on this machine, got /no/such, which does not exist"),
     (Path, Path("/"), "a file on this machine, got /, a directory"),
     (Any, Opaque(), "use JSON values, or a dataclass"),
     # Numbers that JSON does not have, or that readers cannot be trusted with.
@@ -93,12 +93,12 @@ REFUSED: list[tuple[Any, Any, str]] = [
     # Values that their own types do not bring back.
     (datetime, ODD, "use timezones of datetime.timezone or zoneinfo"),
     (time, time(8, tzinfo=ZoneInfo("Europe/Berlin")), "a fixed offset"),
-    (Doubling, Doubling(1), "made again from its JSON it becomes Doubling(size=4)"),
-    (Lossy, Lossy(name="a", secret="b"), "made again from its JSON it becomes"),
+    (Doubling, Doubling(1), "restored from its JSON, it becomes Doubling(size=4)"),
+    (Lossy, Lossy(name="a", secret="b"), "restored from its JSON, it becomes"),
     # Types that cannot travel.
-    (Opaque, Opaque(), "of a type that can travel, got Opaque; use a dataclass"),
-    (Callable[[], int], len, "of a type that can travel"),
-    (complex, 1j, "of a type that can travel, got complex"),
+    (Opaque, Opaque(), "of a supported type, got Opaque; use a dataclass"),
+    (Callable[[], int], len, "of a supported type"),
+    (complex, 1j, "of a supported type, got complex"),
 ]
 
 
@@ -147,7 +147,7 @@ MISFITS: list[tuple[Any, Any, str]] = [
     (Circle, {"size": 1, "name": "a"}, "Circle, got an object with the field name"),
     (Circle, {"size": "a"}, "args.it.size to be int"),
     (list[date], ["2026-01-31", 3], "args.it[1] to be date, got 3"),
-    (set[int], [1, 1], "without the same item twice"),
+    (set[int], [1, 1], "without duplicate items"),
     (dict[int, str], {"a": "b"}, "a dict whose keys are ints, got the key 'a'"),
     (bytes, "???", "bytes, got the text '???'"),
     (tuple[int, str], [1], "tuple[int, str], got [1]"),

@@ -86,7 +86,7 @@ def test_the_message_says_that_the_job_has_no_timeout_of_its_own() -> None:
         measured.change_timeout(4_000)
         await pass_time(4)
         assert late[1:] == [
-            "Timed out after 4 s, by the length of its media (--timeout sets another)"
+            "Timed out after 4 s, by the length of its media (--timeout overrides it)"
         ]
 
     run_virtual(main())

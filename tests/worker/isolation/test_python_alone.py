@@ -134,7 +134,7 @@ def test_a_function_in_a_home_that_jobs_do_not_see_is_reported_with_the_reason(
             assert why.startswith(
                 "ModuleNotFoundError: No module named 'at_home'; at_home.py is in"
             )
-            assert why.endswith("in a folder outside of your home, or with --isolation process")
+            assert why.endswith("in a folder outside your home, or with --isolation process")
             assert record.reason == f"this worker cannot run at_home:f: {why}"
 
     with capture_logs() as logs:

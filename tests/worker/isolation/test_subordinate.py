@@ -103,8 +103,8 @@ def test_a_worker_that_was_killed_leaves_neither_processes_nor_files(user: User)
         ("other:1:5\n{}:100:50\n", "{}:100:50\n", Share(100, 50)),
         ("{}:100:50\n", "{}:120:50\n", Share(120, 30)),
         ("{}:100:50\n", "{}:200:50\n", "differ"),
-        ("{}:x:50\n{}:100:0\n", "{}:1:5\n", "sets nothing aside"),
-        ("", "", "sets nothing aside"),
+        ("{}:x:50\n{}:100:0\n", "{}:1:5\n", "has no entry for"),
+        ("", "", "has no entry for"),
     ],
 )
 def test_only_ids_that_are_set_aside_for_the_user_are_used(

@@ -1,6 +1,6 @@
-"""Sends alarms, and repeats in later runs what did not arrive, less and less often.
+"""Sends alarms, and repeats failed ones in later runs, less and less often.
 
-`alarms.json` lists what has not arrived. A run takes what is due before it sends, so that two runs
+`alarms.json` lists the undelivered ones. A run takes what is due before it sends, so that two runs
 do not send the same, and removes it once it has arrived. An alarm that is over is not repeated.
 """
 
@@ -20,7 +20,7 @@ from windlass_fuzz.state.state_file import StateFile
 
 FIRST_PAUSE_MS: Final = 5 * 60_000  # doubles with each try
 MAX_PAUSE_MS: Final = 6 * 3_600_000
-KEPT_MS: Final = 7 * 86_400_000  # how long `status` shows what was given up
+KEPT_MS: Final = 7 * 86_400_000  # how long `status` shows alarms that were given up
 MAX_COUNT: Final = 50
 MAX_WHY: Final = 300
 
@@ -41,7 +41,7 @@ class Undelivered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outbox(msgspec.Struct, frozen=True, kw_only=True):
-    """`alarms.json`: what has not arrived, the oldest first."""
+    """`alarms.json`: the undelivered alarms, the oldest first."""
 
     undelivered: list[Undelivered] = []
 
@@ -49,7 +49,9 @@ class Outbox(msgspec.Struct, frozen=True, kw_only=True):
 async def send_alarm(
     pipeline: Pipeline, alarm: Alarm, settings: AlarmSettings, notify: Callable[[str], None]
 ) -> None:
-    """Sends an alarm wherever the settings say; what fails is said, and repeated in later runs."""
+    """Sends an alarm wherever the settings say; failures are reported, and repeated in later
+    runs.
+    """
     for place in places_of(settings):
         why = await deliver(place, alarm, settings, pipeline.runtime.clock)
         if why:
@@ -61,7 +63,7 @@ async def send_alarm(
 async def repeat_alarms(
     pipeline: Pipeline, settings: AlarmSettings, notify: Callable[[str], None]
 ) -> None:
-    """Sends again what is due; stops no run."""
+    """Sends again what is due; never stops a run."""
     try:
         if not (await outbox_file(pipeline).read()).undelivered:
             return
@@ -78,7 +80,7 @@ async def repeat_alarms(
 
 
 async def _take_due(pipeline: Pipeline, settings: AlarmSettings) -> list[Undelivered]:
-    """Returns what this run is to send; others see it as tried already."""
+    """Returns the alarms that this run sends; other runs see them as already tried."""
     now = pipeline.now_ms()
     health = await pipeline.health.read()
     taken: list[Undelivered] = []
@@ -97,7 +99,7 @@ async def _take_due(pipeline: Pipeline, settings: AlarmSettings) -> list[Undeliv
 def is_wanted(one: Undelivered, settings: AlarmSettings, health: Health, now_ms: int) -> bool:
     """Returns whether to keep it: its place is still set, and the alarm is not over.
 
-    What is no longer repeated is kept for a while, so that `status` says so.
+    An alarm that is no longer repeated is kept for a while, so that `status` can show it.
     """
     if one.next_at_ms is None:
         return now_ms - one.last_at_ms < KEPT_MS
@@ -108,7 +110,7 @@ def is_wanted(one: Undelivered, settings: AlarmSettings, health: Health, now_ms:
 def failed_again(
     before: Undelivered | None, place: Place, alarm: Alarm, why: str, most: int, now_ms: int
 ) -> Undelivered:
-    """Returns the record after another try: when to try again, unless that were too often."""
+    """Returns the record after another try: when to try again, unless there were too many."""
     tries = 1 if before is None else before.tries + 1
     return Undelivered(
         place=place, alarm=alarm, tries=tries, why=one_line(why)[:MAX_WHY], last_at_ms=now_ms,
@@ -122,7 +124,7 @@ def pause_ms(tries: int) -> int:
 
 
 def outbox_file(pipeline: Pipeline) -> StateFile[Outbox]:
-    """Returns the file with what has not arrived."""
+    """Returns the file with the undelivered alarms."""
     key = state_key(pipeline.solver, OUTBOX.file)
     return StateFile(pipeline.bucket, key, OUTBOX, pipeline.runtime)
 
@@ -143,7 +145,7 @@ async def _update(
     try:
         await outbox_file(pipeline).update(change)
     except WindlassError as error:
-        notify(f"what became of an alarm was not recorded: {error}")
+        notify(f"the delivery of an alarm was not recorded: {error}")
 
 
 OUTBOX: Final = struct_codec("alarms.json", Outbox, Outbox())

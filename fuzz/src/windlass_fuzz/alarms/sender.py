@@ -57,13 +57,13 @@ def alarm_of(
 
 
 def places_of(settings: AlarmSettings) -> list[Place]:
-    """Returns where alarms are sent to."""
+    """Returns where alarms are sent."""
     mail: list[Place] = [] if settings.mail is None else ["mail"]
     return ["webhook", *mail] if settings.webhook else mail
 
 
 def id_of(alarm: Alarm) -> str:
-    """Returns what identifies an alarm: if it arrives twice, a receiver can tell."""
+    """Returns the id of an alarm, by which a receiver recognises a duplicate."""
     return hashlib.sha256(msgspec.json.encode(alarm)).hexdigest()[:ID_LENGTH]
 
 
@@ -82,7 +82,7 @@ async def deliver(place: Place, alarm: Alarm, settings: AlarmSettings, clock: Cl
 
 
 def _reason(error: Exception, server: str) -> str:
-    """Says what went wrong; the operating system's words do not say with whom."""
+    """Returns what went wrong; the operating system's message does not name the host."""
     if not isinstance(error, OSError) or isinstance(error, smtplib.SMTPException):
         return str(error)
     return f"{server}: {error.strerror or error}".removeprefix(": ")
@@ -107,7 +107,7 @@ async def _post(alarm: Alarm, settings: AlarmSettings, clock: Clock) -> None:
         "Windlass-Timestamp": str(now),
         "Windlass-Signature": f"sha256={sign(secret, now, body)}",
     }
-    # The path of some webhooks is all one needs to use them: it goes into no message.
+    # The path of some webhooks is a secret: it goes into no message.
     hidden = path if path not in ("", "/") else None
     service = Service("the webhook", settings.secret, header="")
     api = HttpApi(service, f"{parts.scheme}://{parts.netloc}", hidden, clock, PATIENCE_MS)

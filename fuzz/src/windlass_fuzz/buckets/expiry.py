@@ -60,7 +60,7 @@ def set_expiry_rule(bucket: str, solver: str, prefix: str = "") -> bool:
         ) from None
     own = rule_for(solver, prefix)
     try:
-        # A session of its own: that of the module keeps the first keys it ever saw.
+        # A separate session: the module's default one keeps the first credentials it ever saw.
         client = boto3.Session().client(
             "s3",
             endpoint_url=endpoint_of_environment() or None,
@@ -94,7 +94,7 @@ def ensure_bucket(client: Any, bucket: str) -> None:
     try:
         client.create_bucket(Bucket=bucket, **({} if region in (None, "us-east-1") else located))
     except refused as error:
-        # Also the answer if the request was repeated because the first answer was lost.
+        # S3 also answers this if the request was repeated because the first answer was lost.
         if _code(error) != _OURS_ALREADY:
             raise
 

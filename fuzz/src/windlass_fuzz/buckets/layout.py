@@ -25,9 +25,9 @@ def check_name(name: str, field: str = "name") -> str:
 
 
 def plain_ending(name: str) -> str:
-    """Returns the ending of a file's name, "" if it is not plain.
+    """Returns the extension of a file name, "" if it has unusual characters.
 
-    Tests come from repositories that we do not trust, and their names reach keys, reports and
+    Tests come from repositories that we do not trust, and their names are used in keys, reports and
     scripts.
     """
     ending = PurePosixPath(name).suffix
@@ -92,7 +92,7 @@ def report_prefix(solver: str) -> str:
 
 
 def reached_prefix(solver: str) -> str:
-    """Returns the folder of what each commit's fuzzing reached first."""
+    """Returns the folder of what each commit's fuzzing was the first to reach."""
     return f"{solver_prefix(solver)}/reached"
 
 
@@ -101,7 +101,7 @@ def findings_prefix(solver: str) -> str:
 
 
 def untriaged_prefix(solver: str, combination: str = "") -> str:
-    """Returns the folder of inputs that broke a build and were not looked into yet."""
+    """Returns the folder of inputs that broke a build and were not triaged yet."""
     return _below(f"{solver_prefix(solver)}/untriaged", combination)
 
 

@@ -1,4 +1,6 @@
-"""Checks that the server honours conditional writes. One that ignores them must not be shared."""
+"""Checks that the server honours conditional writes. A server that ignores them must not be
+shared.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,8 +21,8 @@ STALE_MS: Final = 3_600_000
 async def probe(bucket: Bucket, solver: str, nonce: Callable[[], str]) -> None:
     """Makes writes that must be refused; raises `Conflict` if the server accepts them.
 
-    A server in trouble says nothing about conditions, so an unknown outcome ends the probe;
-    the first real write will show.
+    A failing server proves nothing about conditions, so an unknown outcome ends the probe; the
+    first real write will show.
     """
     if not bucket.persistent:
         return

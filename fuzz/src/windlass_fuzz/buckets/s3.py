@@ -134,7 +134,7 @@ class S3Bucket:
         """Does nothing: connections close with the object."""
 
     def _check_bucket(self, error: FileNotFoundError, *, certain: bool = False) -> None:
-        """Raises if it is the bucket that does not exist, not only an object in it."""
+        """Raises if the bucket itself does not exist, rather than only an object in it."""
         if certain or "NoSuchBucket" in str(error):
             message = (
                 f"bucket {self.name} does not exist; correct its name, or create it with "
@@ -144,7 +144,9 @@ class S3Bucket:
 
 
 def _outcome_unknown(error: BaseError, key: str, where: str) -> Exception:
-    """Tells a permanent refusal from a failure after which the write may have been applied."""
+    """Distinguishes a permanent refusal from a failure after which the write may have been
+    applied.
+    """
     name = type(error).__name__
     if name in ("PermissionDeniedError", "UnauthenticatedError", "NotSupportedError"):
         return from_bucket(error, where)

@@ -1,4 +1,4 @@
-"""Says what is wrong with a directory that cannot be a bucket, and what to do about it."""
+"""Explains why a directory cannot be a bucket, and what to do about it."""
 
 import os
 from pathlib import Path
@@ -12,9 +12,9 @@ REMEDY: Final = "name another with --bucket, WINDLASS_FUZZ_BUCKET or `bucket` in
 
 
 def check_directory(root: Path) -> None:
-    """Raises if the path, or a folder on the way to it, is something else than a directory.
+    """Raises if the path, or a folder on the way to it, is not a directory.
 
-    A path that does not exist is fine: whoever writes first creates it.
+    A missing path is fine: the first writer creates it.
     """
     for path in (*reversed(root.parents), root):
         if path.is_symlink() and not path.exists():

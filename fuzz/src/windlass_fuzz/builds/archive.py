@@ -28,7 +28,7 @@ def pack(root: Path, patterns: Sequence[str], metadata: BuildMetadata, archive: 
     """Packs the files that match the patterns, and returns how many there are.
 
     Every pattern must match a file: a build that succeeds without output has failed. Links within
-    the build become the files that they lead to.
+    the build are replaced by their target files.
     """
     files: dict[Path, None] = {}
     for pattern in patterns:

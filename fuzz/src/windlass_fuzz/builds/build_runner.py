@@ -74,9 +74,9 @@ class BuildRunner:
 
 
 def errors_in(output: str, limit: int) -> str:
-    """Returns where a build's first error is, and how its output ends, about `limit` characters.
+    """Returns a build's first error and the end of its output, about `limit` characters.
 
-    What follows the first error is mostly its consequences.
+    Most output after the first error consists of its consequences.
     """
     output = output.strip()
     if len(output) <= limit:
@@ -87,7 +87,7 @@ def errors_in(output: str, limit: int) -> str:
     if found is None:
         return output[-limit:]
     until = min(found.start() + half, end)
-    left = f"\n[{end - until} characters left out]\n" if until < end else ""
+    left = f"\n[{end - until} characters omitted]\n" if until < end else ""
     return f"{output[found.start() : until]}{left}{output[end:]}"
 
 

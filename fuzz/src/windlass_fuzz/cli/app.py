@@ -117,7 +117,7 @@ class FuzzContext(NamedTuple):
 
 
 def check_options(solver: Solver) -> None:
-    """Raises if an option that only some run will need does not exist or makes no sense."""
+    """Raises if an option that only some runs need does not exist or makes no sense."""
     check_engines(solver)
     check_coverage_options(solver)
     issue_options(solver.issues)

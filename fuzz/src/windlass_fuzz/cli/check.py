@@ -38,7 +38,7 @@ def check(
     base: Annotated[
         str | None,
         Parameter(
-            help="The commit or branch to compare with. Default: the solver's branch, of several "
+            help="The commit or branch to compare with. Default: the solver's branch; of several, "
             "the nearest one."
         ),
     ] = None,
@@ -121,6 +121,6 @@ def _say(report: CheckReport, output: Path) -> None:
     }
     say(said[report.outcome])
     for line in report.output.splitlines():
-        # A line of its own, or this mark anywhere, could be a command to the runner of a CI.
+        # A line of its own, or this mark anywhere, could be a command to a CI runner.
         say(f"  | {line.replace('##[', '## [')}")
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

@@ -138,7 +138,7 @@ def recheck(
     dry_run: DryRun = False,
     json: Json = False,
 ) -> None:
-    """Run all open findings with the build of a later commit, and close those that are fixed."""
+    """Run all open findings with the build of a later commit, and close the fixed ones."""
 
     async def step(context: FuzzContext) -> list[Finding]:
         progress = Progress(context.pipeline.runtime.clock, json)
@@ -156,11 +156,11 @@ def close(
     finding: FindingKey,
     /,
     *,
-    why: Annotated[str, Parameter(help="Why it is no bug, or how it was fixed.")],
+    why: Annotated[str, Parameter(help="Why it is not a bug, or how it was fixed.")],
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Close a finding by hand; it is opened again if one of its inputs fails later."""
+    """Close a finding by hand; it is reopened if one of its inputs fails later."""
     _change(solver, finding, location, json, lambda known, now: mark_closed(known, None, now, why))
 
 
@@ -174,7 +174,7 @@ def quarantine_finding(
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Set a finding aside: it is watched, but neither filed nor a reason to refuse a change."""
+    """Set a finding aside: it is watched, but it is not filed and blocks no change."""
 
     def change(known: Finding, _: int) -> Finding:
         if known.state == "closed":
@@ -315,12 +315,12 @@ async def _reproduce(
         "finding": found.key, "commit": name, "title": found.title,
         "combination": found.combination,
         "shown": verdict.kind == "bug" or verdict.kind == found.kind,
-        "verdict": verdict.kind, "output": verdict.output, "said": _said(verdict, found),
+        "verdict": verdict.kind, "output": verdict.output, "said": _verdict_text(verdict, found),
     }  # fmt: skip
 
 
-def _said(verdict: Verdict, finding: Finding) -> str:
-    """Says what a build does with the input, and whether that is the bug."""
+def _verdict_text(verdict: Verdict, finding: Finding) -> str:
+    """Returns what a build does with the input, and whether that is the bug."""
     if verdict.kind == "bug":
         same = is_surely_same(verdict.signature, finding.names)
         other = f"fails in another way than {finding.title}: {verdict.title}"
@@ -331,7 +331,7 @@ def _said(verdict: Verdict, finding: Finding) -> str:
 
 
 def _blamed(finding: Finding) -> str:
-    """Names the commit that introduced a bug, or says that it is one of several."""
+    """Returns the commit that introduced a bug, or that it is one of several."""
     if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
         return "not known yet"
     if finding.introduced_by is None or finding.last_good is None:

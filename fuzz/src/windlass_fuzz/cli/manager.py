@@ -76,7 +76,7 @@ def _lines(report: ManagerReport) -> list[str]:
     ]
     lines += [f"{name}: the repository has no such branch; it is skipped" for name in report.gone]
     if report.left_out:
-        lines.append(f"leave out, older than the watched ones: {' '.join(report.left_out)}")
+        lines.append(f"leave out, as newer branches are watched: {' '.join(report.left_out)}")
     for action, commits in (
         ("skip, too old", report.passed_over),
         ("queue", report.queued),

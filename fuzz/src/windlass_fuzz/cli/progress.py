@@ -21,7 +21,7 @@ class Progress:
     def __init__(self, clock: Clock, quiet: bool) -> None:
         self._clock = clock
         self._quiet = quiet
-        self._began = self._said = clock.now_ms()
+        self._began = self._printed_at = clock.now_ms()
         self._status: Status | None = None
 
     def notify(self, text: str) -> None:
@@ -45,7 +45,7 @@ class Progress:
     @contextmanager
     def live(self) -> Iterator[None]:
         """Shows a live status line if there is a terminal, and starts its clock."""
-        self._began = self._said = self._clock.now_ms()
+        self._began = self._printed_at = self._clock.now_ms()
         if self._quiet or not errors.is_terminal:
             yield
             return
@@ -57,6 +57,6 @@ class Progress:
             return
         if self._status is not None:
             self._status.update(text)
-        elif self._clock.now_ms() - self._said >= EVERY_MS:
-            self._said = self._clock.now_ms()
+        elif self._clock.now_ms() - self._printed_at >= EVERY_MS:
+            self._printed_at = self._clock.now_ms()
             self.notify(text)

@@ -64,7 +64,7 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
     if report.marked_bad:
         say("  the build is marked as bad and left the schedule")
     if report.untriaged:
-        say(f"  {count_of(report.untriaged, 'input')} will be looked into in the next run")
+        say(f"{count_of(report.untriaged, 'input')} will be triaged in the next run")
     if (reached := report.reached) is not None and reached.line_count:
         say(
             f"  reached for the first time: {count_of(reached.function_count, 'function')}, "
@@ -90,7 +90,7 @@ def _about_combination(one: CombinationReport) -> str:
 
 
 def about_report(report: ReportInfo) -> list[str]:
-    """Describes a coverage report: a line, and one for each target of several."""
+    """Describes a coverage report: a line, and one for each target if there are several."""
     first = f"coverage report of {report.commit[:SHORT]}, {format_moment(report.made_at_ms)}: "
     return [
         f"{first}{_figures(report)}",

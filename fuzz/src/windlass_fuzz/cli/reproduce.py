@@ -93,7 +93,7 @@ def _with_files(
             if gdb:
                 shutil.copyfile(inputs[input_name(found)], build.folder / input_name(found))
                 if found.kind == "leak":
-                    warn("leaks cannot be looked for in a debugger")
+                    warn("a debugger cannot look for leaks")
                 sources = await _sources(context.solver, build, folder)
                 _debug(found.command, build.folder, {**os.environ, **env}, sources)
 
@@ -101,9 +101,9 @@ def _with_files(
 
 
 async def _sources(solver: Solver, build: LocalBuild, folder: Path) -> list[str]:
-    """Checks out what was built, and returns the command with which gdb finds it.
+    """Checks out the sources of the build, and returns the gdb command to find them.
 
-    Where the build was made, there may be another commit by now.
+    The folder where the build was made may contain another commit by now.
     """
     mirror, checkout = Mirror(solver.repository, folder / "mirror.git"), folder / "sources"
     try:
@@ -116,9 +116,9 @@ async def _sources(solver: Solver, build: LocalBuild, folder: Path) -> list[str]
 
 
 def _debug(command: list[str], folder: Path, env: Mapping[str, str], before: Sequence[str]) -> None:
-    """Runs a command in gdb: for a person at a terminal, or else until the crash.
+    """Runs a command in gdb: interactively at a terminal, or else until the crash.
 
-    `before` are commands of gdb that come first.
+    `before` are gdb commands that come first.
     """
     program = shutil.which("gdb")
     if program is None:

@@ -195,7 +195,8 @@ def coverage(
         Path | None,
         Parameter(
             metavar="DIR",
-            help="Only make the HTML report of what tests and corpus reach, and write it here too.",
+            help="Only make the HTML report of what tests and corpus reach, and also write it to "
+            "this folder.",
         ),
     ] = None,
     location: Location = DEFAULT_LOCATION,
@@ -275,7 +276,7 @@ def run_all(
     location: Location = DEFAULT_LOCATION,
     json: Flag = False,
 ) -> None:
-    """Run everything here, one after another: manager, builds, coverage map, fuzzing.
+    """Run all roles on this machine, one after another: manager, builds, coverage map, fuzzing.
 
     Exits with 1 if nothing was fuzzed because builds failed or did nothing.
     """

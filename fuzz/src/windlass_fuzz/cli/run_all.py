@@ -19,7 +19,7 @@ from windlass_fuzz.sources.open import open_commit_source
 
 
 class Everything(NamedTuple):
-    """What the fuzzer did, and the commits whose build failed."""
+    """The fuzzer's report, and the commits whose build failed."""
 
     reports: list[FuzzReport]
     failed: list[str]
@@ -35,8 +35,8 @@ async def run_everything(
 ) -> Everything:
     """Finds commits, builds all queued ones, maps coverage if there is no map, then fuzzes.
 
-    A coverage map that cannot be made stops nothing: fuzzing then starts from all tests.
-    `fuzzed` is called after each run.
+    If the coverage map cannot be made, fuzzing starts from all tests. `fuzzed` is called after each
+    run.
     """
     await manage(context, progress)
     failed = await build_all(context, progress)
@@ -86,7 +86,7 @@ async def build_all(context: FuzzContext, progress: Progress) -> list[str]:
             try:
                 report = await role.run_once()
             except SubmoduleUnreachable as error:
-                progress.notify(f"not built now: {error}")
+                progress.notify(f"cannot be built now: {error}")
                 postponed += 1
                 continue
             if report.outcome == "nothing":

@@ -35,7 +35,7 @@ from windlass_fuzz.state.open import check_bucket_name
 def init(
     solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
 ) -> None:
-    """Check the solver file and its bucket, and let builds expire after seven days."""
+    """Check the solver file and its bucket, and make builds expire after seven days."""
     described = load_named(solver)
     check_options(described)
     asyncio.run(check_repository(described.repository, *described.branch_names))

@@ -81,7 +81,7 @@ def _lines(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
 
 
 def _branches(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
-    """Lists the branches of a solver with several; those left out come last."""
+    """Lists the branches of a solver with several; unwatched ones come last."""
     left_out = [one.name for one in found.branches if one.state == "left out"]
     lines = []
     for one in found.branches:
@@ -187,7 +187,7 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
 
 
 def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
-    """Lists what somebody has to look at: commits whose runs did nothing, inputs that wait."""
+    """Lists what somebody should check: commits whose runs did nothing, inputs that wait."""
     lines = [
         Text(
             escape_line(
@@ -205,7 +205,7 @@ def _alarms(found: PipelineStatus, now_ms: int) -> Iterator[Text]:
     yield from _block("alarms", [*lost, *_more(len(found.lost_alarms))])
     if found.untriaged:
         number = count_of(found.untriaged, "input")
-        waiting = f"the next run looks into {number} that broke a build"
+        waiting = f"the next run triages {number} that broke a build"
         yield _row("untriaged", Text(waiting, style="yellow"))
 
 
@@ -214,7 +214,7 @@ def _unhealthy(bad: UnhealthyCommit) -> str:
 
 
 def _lost(one: LostAlarm) -> str:
-    """Says that nobody has heard of a commit's alarm, and whether that is tried again."""
+    """Returns that a commit's alarm reached nobody, and whether that is tried again."""
     tried = f"{one.tries} tries" if one.tries > 1 else "1 try"
     until = "given up" if one.next_at is None else f"a run after {one.next_at} tries again"
     return f"{one.commit[:SHORT]}  {one.why} ({tried}; {until})"
@@ -260,10 +260,10 @@ def _coverage(found: PipelineStatus, now_ms: int) -> str:
 
 
 def _coverage_report(found: PipelineStatus) -> Iterator[Text]:
-    """Lists what the HTML report says about each target, and how to read it."""
+    """Lists the figures of the HTML report for each target, and how to open it."""
     if found.coverage_report is None:
         return
-    see = f"windlass fuzz coverage {found.solver} --html DIR makes it anew in a folder"
+    see = f"windlass fuzz coverage {found.solver} --html DIR makes it again in a folder"
     for line in about_report(found.coverage_report):
         yield _row("", escape_line(line))
     yield _row("", Text(f"{see}; a server with --fuzz shows it", style="dim"))

@@ -1,4 +1,4 @@
-"""The single steps of builders and fuzzers, for pipelines that others put together."""
+"""The single steps of builders and fuzzers, for custom pipelines."""
 
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ from windlass_fuzz.roles.fuzz_steps import FuzzSteps
 from windlass_fuzz.sources.open import open_commit_source
 from windlass_fuzz.state.leases import HeldLease
 
-Change = Callable[[str, str | None], Coroutine[Any, Any, bool]]  # of a commit, by its token
+Change = Callable[[str, str | None], Coroutine[Any, Any, bool]]  # holder of a commit, by its token
 Commit = Annotated[
     str | None, Parameter(help="Add this commit and take it. Default: the next one.")
 ]
@@ -238,7 +238,7 @@ def _give_back(
     options: StepOptions,
     change: Callable[[FuzzContext], Change],
 ) -> None:
-    """Ends the work on a commit in one of the ways, and prints whether that changed anything."""
+    """Ends the work on a commit, and prints whether that changed anything."""
 
     async def step(context: FuzzContext) -> bool:
         return await change(context)(await resolve_in_state(context, commit), token)

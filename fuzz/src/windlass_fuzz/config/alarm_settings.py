@@ -1,4 +1,4 @@
-"""The part of the solver file about alarms: who hears of builds that cannot be fuzzed."""
+"""The part of the solver file about alarms: who is told about builds that cannot be fuzzed."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _SERVER: Final = re.compile(r"(?P<host>[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P
 class MailSettings(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename={"sender": "from"}
 ):
-    """E-mail: to whom, from which address, through which server (HOST or HOST:PORT).
+    """E-mail settings: recipients, sender, and server (HOST or HOST:PORT).
 
     `password` names the environment variable with the password of `user`. Without encryption
     (`security: none`) no password is sent.
@@ -47,8 +47,8 @@ class MailSettings(
 class AlarmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`webhook` is an address, or `env:NAME` to take it from an environment variable.
 
-    `secret` names the variable with the secret that signs it. What does not arrive is sent again
-    in later runs, `tries` times altogether.
+    `secret` names the variable with the secret that signs it. What does not arrive is sent again in
+    later runs, `tries` times in total.
     """
 
     webhook: str = ""

@@ -7,10 +7,10 @@ from typing import Final
 from windlass.domain.values.errors import InvalidInput
 from windlass_fuzz.errors import InvalidSetting
 
-# What git allows in no branch, besides `*`, which makes a pattern here.
+# What git forbids in branch names, besides `*`, which makes a pattern here.
 _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f~^:?\[\\]|\.\.|@\{|//|/\.|\.lock(/|$)|[/.]$|^[-/.]")
 _STARS: Final = re.compile(r"\*\*|\*")
-_SPECIAL: Final = re.compile(r"[+!]")  # in patterns of GitHub, but not in ours
+_SPECIAL: Final = re.compile(r"[+!]")  # has a meaning in GitHub's patterns, but not in ours
 
 
 def is_pattern(name: str) -> bool:
@@ -31,7 +31,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def check_branch(field: str, name: str) -> None:
-    """Refuses what git would not take as the name of a branch; `*` is allowed."""
+    """Refuses what git would not accept as the name of a branch; `*` is allowed."""
     if not name or _FORBIDDEN.search(name):
         raise InvalidInput(field, "the name of a branch", name)
 

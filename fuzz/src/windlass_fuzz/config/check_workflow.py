@@ -29,17 +29,18 @@ windlass fuzz check {path} {base} \\
 def check_workflow(
     solver: Solver, path: str, install: list[dict[str, Any]], setup: list[dict[str, Any]]
 ) -> str:
-    """Returns the workflow file. It has no secrets: pull requests of strangers run it too."""
+    """Returns the workflow file. It has no secrets, since pull requests of strangers run it too."""
     result = "${{ always() && steps.check.outcome != 'skipped' }}"
     # GitHub checks out the change merged into its branch. The first parent is what it was merged
-    # into; the event may still name an older commit, and then the change is blamed for others.
+    # into; the event may still name an older commit, and then the change would be blamed for
+    # others.
     commits = {"BASE": "${{ github.sha }}^1", "HEAD": "${{ github.sha }}"}
     command = (
         f'windlass fuzz check {path} --base "$BASE" --head "$HEAD" --budget {BUDGET} '
         f"--output {OUTPUT}"
     )
     steps: list[dict[str, Any]] = [
-        # What a stranger's build finds in the checkout is no token.
+        # The checkout holds no token that a stranger's build could find.
         {"uses": "actions/checkout@v4", "with": {"fetch-depth": 0, "persist-credentials": False}},
         *install,
         *setup,

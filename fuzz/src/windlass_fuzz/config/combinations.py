@@ -62,7 +62,7 @@ def one_of_each_target(solver: Solver) -> list[Combination]:
 def for_coverage(solver: Solver) -> Solver:
     """Returns the solver as it is for the coverage build, which all combinations share.
 
-    It makes the files of `binaries`, those with `{target}` once for each target.
+    It makes the files of `binaries`; those with `{target}`, once for each target.
     """
     if solver.matrix is None:
         return solver

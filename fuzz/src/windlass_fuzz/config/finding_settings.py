@@ -20,10 +20,10 @@ ALWAYS: Final[tuple[FailureKind, ...]] = (
 class SignatureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a failure is named.
 
-    `frames` is how many functions of the stack count, `ignore` are patterns of functions and
-    files to skip, `inlined: true` keeps inlined functions. `messages` are patterns of lines
-    that identify a bug before anything else does; `blank` are patterns of text that varies.
-    `debugger: none` asks no debugger for the stack of a program that a signal ended.
+    `frames` is how many functions of the stack count, `ignore` are patterns of functions and files
+    to skip, `inlined: true` keeps inlined functions. `messages` are patterns of lines that identify
+    a bug, with priority over everything else; `blank` are patterns of text that varies. `debugger:
+    none` never asks a debugger for the stack of a program that a signal ended.
     """
 
     frames: int = 3
@@ -35,12 +35,11 @@ class SignatureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class FindingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is a finding, and what it costs.
+    """What counts as a finding, and how much time it may cost.
 
-    `kinds` are the kinds to report. `inputs` is how many inputs of a finding are kept.
-    `triage` is how long a run may take for triage at most; it is also at most a tenth of the
-    budget. `refused_is_fixed` lets a build that refuses an input, and runs a test, count as
-    fixed.
+    `kinds` are the kinds to report. `inputs` is how many inputs of a finding are kept. `triage` is
+    how long a run may spend on triage; it is also at most a tenth of the budget. `refused_is_fixed`
+    makes a build that refuses an input, but runs a test, count as fixed.
     """
 
     kinds: tuple[FailureKind, ...] = ALWAYS
@@ -54,10 +53,10 @@ class FindingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class HealthSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When a run counts: at least this share of its executions ran to an answer.
+    """When a run counts: if at least this share of its executions ran to an answer.
 
     After `runs` unhealthy runs in a row, the build counts as failed. `coverage: false` is for
-    solvers without a real coverage build: one that counts nothing is then fine.
+    solvers without a real coverage build: then a build that counts nothing is accepted.
     """
 
     share: float = 0.01
@@ -89,5 +88,5 @@ def _check_pattern(field: str, pattern: str) -> None:
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        message = f"{field}: {pattern!r} is no pattern: {error}"
+        message = f"{field}: {pattern!r} is not a valid pattern: {error}"
         raise InvalidSetting(field, message, pattern) from None

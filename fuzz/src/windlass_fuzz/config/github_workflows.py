@@ -16,7 +16,7 @@ from windlass_fuzz.config.solver_file import ROLES, Role, Solver
 from windlass_fuzz.processes.environment import PASSED
 
 MINUTE_MS: Final = 60_000
-HOSTED_MS: Final = 345 * MINUTE_MS  # of the 360 minutes that GitHub's runners give a job
+HOSTED_MS: Final = 345 * MINUTE_MS  # less than the 360 minutes that GitHub's runners give a job
 HOSTED: Final = ("ubuntu-", "windows-", "macos-")
 STEP_MINUTES: Final = 15
 EXTRAS: Final = {"typefuzz": "fuzz,typefuzz"}  # by engine; the others need only `fuzz`
@@ -99,7 +99,9 @@ class _Writer:
         return env | dict(place.env) | secrets
 
     def _permissions(self, role: Role) -> dict[str, str]:
-        """Returns what the run's token may do: only fuzzers may file issues, if they do here."""
+        """Returns the permissions of the run's token: only fuzzers may file issues, if they do
+        here.
+        """
         issues = self._solver.issues
         here = bool(issues) and issues.get("tracker", "github") == "github"
         files = role == "fuzzer" and here
@@ -200,7 +202,7 @@ class _Writer:
     def _checkout(self) -> dict[str, Any]:
         """Fetches the whole history if the workflow lives in the solver's own repository.
 
-        It keeps no token in the checkout, where builds and targets would find it.
+        It leaves no token in the checkout, where builds and targets would find it.
         """
         own = "://" not in self._solver.repository and "@" not in self._solver.repository
         given = {"persist-credentials": False} | ({"fetch-depth": 0} if own else {})

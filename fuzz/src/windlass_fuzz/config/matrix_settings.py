@@ -23,16 +23,15 @@ from windlass_fuzz.errors import InvalidSetting
 
 MAX_COMBINATIONS: Final = 32  # combinations: each is built and fuzzed for every commit
 MAX_NAME: Final = 64  # characters of a combination's name, which is a part of keys
-MANY: Final = 1_000  # values and rows that we look at
+MANY: Final = 1_000  # maximum values and rows that we read
 
 
 class Overrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a value of the matrix changes.
 
-    `env` is added to the environment of builds and of runs, `flags` are added to the build
-    command, `options` to the engine's options. `binaries`, `tests`, `input_timeout` and `memory`
-    replace those of the file. Combinations of a target share inputs if their `format` is the
-    same.
+    `env` is added to the environment of builds and of runs, `flags` are added to the build command,
+    `options` to the engine's options. `binaries`, `tests`, `input_timeout` and `memory` replace
+    those of the file. Combinations of a target share inputs if their `format` is the same.
     """
 
     env: Mapping[str, str] = {}
@@ -70,7 +69,7 @@ class ExcludedRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class IncludedRow(Overrides, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Adds a combination, or changes one that is there."""
+    """Adds a combination, or changes an existing one."""
 
     target: str = ""
     sanitizer: str = ""

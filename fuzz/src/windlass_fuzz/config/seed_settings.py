@@ -11,10 +11,10 @@ class SeedSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Seeds besides the tests.
 
     `corpora` are folders, archives (.zip, .tar, .tar.gz, .tgz, .tar.zst), s3:// addresses of
-    either, or https:// addresses of archives; relative paths are in the repository.
-    `dictionaries` are files in AFL's format. `generate` is a program that
-    writes inputs to the folder `{output}` from the number `{seed}`, in at most
-    `generate_timeout`. At most `inputs` inputs of `largest` each and `size` together are used.
+    either, or https:// addresses of archives; relative paths are in the repository. `dictionaries`
+    are files in AFL's format. `generate` is a program that writes inputs to the folder `{output}`
+    from the number `{seed}`, in at most `generate_timeout`. At most `inputs` inputs are used, of at
+    most `largest` each and `size` in total.
     """
 
     corpora: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ _STEP: Final = re.compile(r"\.(\w+)|\[[^\]]*\]")
 
 
 def convert_settings(given: object, kind: type[T], where: str) -> T:
-    """Converts what a file says to a type; `where` names the file or its section in errors."""
+    """Converts the values of a file to a type; `where` names the file or its section in errors."""
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:

@@ -60,12 +60,12 @@ ROLES: Final[tuple[Role, ...]] = ("manager", "builder", "fuzzer", "coverage")
 
 
 class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the manager looks for new commits, and which of them count.
+    """Where the manager finds new commits, and which of them count.
 
     `source: git` reads the repository itself; `github` uses the API at `api`, for `project`
-    (OWNER/NAME, by default from the repository's URL). `window: today` skips commits older
-    than the day before the last check; `all` takes every commit. `fresh` is how many of the
-    newest commits to take when there is no last checked commit to continue from.
+    (OWNER/NAME, by default from the repository's URL). `window: today` skips commits older than the
+    day before the last check; `all` takes every commit. `fresh` is how many of the newest commits
+    to take when there is no last checked commit to continue from.
     """
 
     source: Literal["git", "github"] = "git"
@@ -79,7 +79,8 @@ class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class BuildSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to build both binaries: one command (argv) each; `timeout` applies to each of them.
 
-    A build whose builder crashes is started again, at most `tries` times in all.
+    If the builder crashes during a build, the build is started again, at most `tries` times in
+    total.
     """
 
     production: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Runs many inputs under one coverage build and reads what they reach together.
+"""Runs many inputs with one coverage build and reads what they reach together.
 
 All runs add to the same counts, so that reading them costs the same for one input as for ten
 thousand.
@@ -65,7 +65,7 @@ class Collector:
         return not waiting
 
     async def _run_one(self, number: int, argv: Command, until_ms: int) -> bool:
-        """Runs a command; returns whether it had the time that is due to it."""
+        """Runs a command; returns whether it had its full time limit."""
         left = max(until_ms - self.tools.clock.now_ms(), 1)
         limits = replace(self.limits, timeout_ms=min(left, self.limits.timeout_ms))
         folder = self.folder / f"run-{number}"

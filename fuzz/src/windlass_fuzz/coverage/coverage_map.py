@@ -79,14 +79,14 @@ class CoverageMap:
         return CoverageMap(self.commit, _united(self.functions, other.functions), targets)
 
     def with_target(self, name: str) -> "CoverageMap":
-        """Returns this map as that of one target of a matrix; "" is none."""
+        """Returns this map as the map of one target of a matrix; "" is none."""
         return CoverageMap(self.commit, self.functions, {name: self.functions} if name else {})
 
     def of_target(self, name: str) -> "CoverageMap":
         """Returns what one target reaches; everything if its part is not known.
 
-        Functions that only others reach stay, without tests: else one that has the same name in
-        another file would be taken for them.
+        Functions that only other targets reach stay, without tests: otherwise a function of the
+        same name in another file would be mistaken for them.
         """
         own = self.targets.get(name)
         if own is None:
@@ -137,8 +137,8 @@ def _by_lines(here: Iterable[Function], changed: ChangedFunction) -> list[Functi
 def same_name(signature: str, name: str) -> bool:
     """Returns whether a signature of the map belongs to the function that the source names.
 
-    The source may omit enclosing namespaces, the map never does:
-    `ns::Parser::parse(std::string const&)` matches `Parser::parse`.
+    The source may omit enclosing namespaces, the map never does: `ns::Parser::parse(std::string
+    const&)` matches `Parser::parse`.
     """
     full = plain_name(signature)
     wanted = plain_name(name)
@@ -197,7 +197,7 @@ def _decompress(data: bytes) -> bytes:
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)  # with the header of gzip
     content = unpacker.decompress(data, MAX_BYTES)
     if not unpacker.eof:
-        raise EOFError(f"it is cut off, or larger than {MAX_BYTES} bytes")
+        raise EOFError(f"it is truncated, or larger than {MAX_BYTES} bytes")
     return content
 
 

@@ -19,7 +19,7 @@ _NAME: Final = re.compile(
 )
 _CLASS: Final = re.compile(r"\b(?:class|struct|union)\s+(?:[A-Z_]+\s+)?([A-Za-z_]\w*)")
 _SPECIAL: Final = re.compile(r"\b(?:__attribute__|alignas|decltype|noexcept|requires)\s*$")
-HEAD_LENGTH: Final = 2_000  # characters before a bracket that say what it opens
+HEAD_LENGTH: Final = 2_000  # characters before a bracket that decide what it opens
 _LABELS: Final = frozenset({"public", "protected", "private"})
 _KEYWORDS: Final = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof"})
 
@@ -45,7 +45,7 @@ class _Reader:
     head: str = ""
     head_line: int = 1
     found: list[Span] = field(default_factory=list)
-    functions: int = 0  # open ones
+    functions: int = 0  # open scopes
 
     def open(self) -> None:
         """Handles `{`: the text before it decides what kind of scope opens."""

@@ -1,7 +1,7 @@
-"""Makes the HTML coverage report: with llvm-cov for LLVM's builds, with gcovr for those of gcov.
+"""Makes the HTML coverage report: with llvm-cov for LLVM builds, with gcovr for gcov builds.
 
-The sources come from a repository that we do not trust. A report contains only files below its
-root, and the pages that we keep are in one folder, have plain names and contain no scripts.
+We do not trust the repository of the sources. So a report contains only files below its root, and
+the pages that we keep are in one folder, have plain names and contain no scripts.
 """
 
 import html
@@ -45,7 +45,7 @@ async def make_html(
     """Writes the pages of a report to a folder.
 
     `counts` is the folder of the collector, `sources` a checkout of the commit. The first page is
-    `index.html`, or has the number `first` if the folder has pages of other reports too.
+    `index.html`, or has the number `first` if the folder also has pages of other reports.
     """
     made = counts / "html"
     made.mkdir()
@@ -61,7 +61,7 @@ async def make_html(
 
 
 def flatten(made: Path, into: Path, first: int | None = None) -> str:
-    """Copies pages and styles into one folder, without scripts, and mends the links to them.
+    """Copies pages and styles into one folder, without scripts, and fixes the links to them.
 
     Returns the name of the first page: `index.html`, or the page with the number `first`.
     """
@@ -80,7 +80,7 @@ def flatten(made: Path, into: Path, first: int | None = None) -> str:
 
 
 def _mended(link: re.Match[str], page: Path, names: dict[Path, str]) -> str:
-    """Returns a link to a page of the report under its new name; others stay as they are."""
+    """Returns a link to a page of the report under its new name; other links stay as they are."""
     target, sign, fragment = html.unescape(link["target"]).partition("#")
     if not target:
         return link[0]
@@ -101,7 +101,7 @@ def _plain(path: Path) -> Path:
 
 
 def _is_own(sources: Path, path: str) -> bool:
-    """Returns whether a file is in the checkout: links may lead to any file of this machine."""
+    """Returns whether a file is in the checkout: links may lead to any local file."""
     file = sources / path
     return file.is_file() and file.resolve().is_relative_to(sources.resolve())
 
@@ -123,7 +123,7 @@ async def _llvm(
 async def _gcovr(
     tools: CoverageTools, reach: Reach, shown: list[str], sources: Path, made: Path
 ) -> None:
-    """Gives gcovr what we read ourselves: it cannot map the paths of the build to others."""
+    """Gives gcovr the coverage data that we parsed: it cannot map paths of the build itself."""
     if find_spec("gcovr") is None:
         raise MissingExtra("gcovr", EXTRAS["gcovr"])
     gcovr = [sys.executable, "-m", "gcovr"]

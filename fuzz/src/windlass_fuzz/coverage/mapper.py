@@ -1,4 +1,4 @@
-"""Runs each test alone under the coverage build and collects the functions it reached."""
+"""Runs each test alone with the coverage build and collects the functions it reached."""
 
 import asyncio
 import shutil
@@ -25,7 +25,7 @@ class MappedTest:
 
 @dataclass(slots=True)
 class Mapper:
-    """Runs tests under one build; `on_test_done` gets the number done and any error.
+    """Runs tests with one build; `on_test_done` gets the number done and any error.
 
     No test starts after `deadline_ms`. `crashed` lists the tests that a signal ended.
     """

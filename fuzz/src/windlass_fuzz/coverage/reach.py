@@ -17,7 +17,7 @@ class Share(NamedTuple):
 
 
 class News(NamedTuple):
-    """What was reached that had not been before: functions in order, and how many lines."""
+    """What was reached for the first time: functions in order, and the number of lines."""
 
     functions: list[Function]
     lines: int
@@ -47,7 +47,7 @@ class Reach:
     files: dict[str, SourceReach] = field(default_factory=dict)
 
     def source(self, path: str) -> SourceReach:
-        """Returns the file with this path, a new one if need be."""
+        """Returns the file with this path; adds it if it is new."""
         return self.files.setdefault(path, SourceReach())
 
     def functions(self) -> Iterator[Function]:
@@ -65,7 +65,7 @@ class Reach:
                 mine.add_function(function, count)
 
     def share(self) -> Share:
-        """Counts everything."""
+        """Counts all functions and lines."""
         sources = self.files.values()
         return Share(
             sum(1 for _ in self.functions()),

@@ -98,13 +98,13 @@ def reach_by_lcov(text: str, root: Path, names: Mapping[str, str]) -> Reach:
 
 
 def lcov_names(text: str) -> set[str]:
-    """Returns the mangled names, to demangle them in one go."""
+    """Returns the mangled names, to demangle them all at once."""
     lines = (line for line in text.splitlines() if line.startswith("FNDA:"))
     return {lcov_name(line.partition(",")[2]) for line in lines}
 
 
 def lcov_name(name: str) -> str:
-    """Returns a name without the file that llvm-cov puts before those of internal linkage."""
+    """Returns a name without the file that llvm-cov puts before names of internal linkage."""
     return name.rpartition(":")[2]
 
 
@@ -124,7 +124,7 @@ def reached_by_llvm(
 
 
 def llvm_names(document: bytes) -> list[str]:
-    """Returns the mangled names in a document, to demangle them in one go."""
+    """Returns the mangled names in a document, to demangle them all at once."""
     exports = _decode(document, _Llvm, "llvm-cov").data
     return sorted({f.name.rpartition(":")[2] for export in exports for f in export.functions})
 
@@ -163,7 +163,7 @@ def path_below(path: Path, root: Path) -> str | None:
 
 
 def _resolved(path: Path) -> Path:
-    """Removes `..` without looking at the disk: the checkout may not exist any more."""
+    """Removes `..` without reading the disk: the checkout may no longer exist."""
     parts: list[str] = []
     for part in path.parts:
         if part == ".." and len(parts) > 1:

@@ -1,8 +1,8 @@
-"""Runs gcov and LLVM's tools on what programs of a coverage build wrote.
+"""Runs gcov and LLVM's tools on the output of programs of a coverage build.
 
 A gcov build includes its `.gcno` files; its programs write their counters into a folder of ours,
-wherever the build was made. Programs of an LLVM build write profiles. The files that a run
-writes show which of the two it is.
+wherever the build was made. Programs of an LLVM build write profiles. The files that a run writes
+show which of the two it is.
 """
 
 import shutil
@@ -38,7 +38,7 @@ class CoverageBuild:
 
 @dataclass(frozen=True, slots=True)
 class CoverageTools:
-    """The tools for one build; each may take `timeout_ms`."""
+    """The tools for one build; each run may take `timeout_ms`."""
 
     build: CoverageBuild
     clock: Clock
@@ -53,7 +53,9 @@ class CoverageTools:
         }
 
     async def profile(self, folder: Path) -> Path | None:
-        """Merges the profiles in a folder; returns None if there are none: it may be gcov's."""
+        """Merges the profiles in a folder; returns None if there are none: it may be a gcov
+        build.
+        """
         profiles = sorted(folder.glob("profile-*.raw"))
         if not profiles:
             return None
@@ -63,7 +65,7 @@ class CoverageTools:
         return merged
 
     async def export(self, profile: Path, *options: str) -> bytes:
-        """Returns what llvm-cov exports of a profile."""
+        """Returns what llvm-cov exports from a profile."""
         words = ["llvm-cov", "export", str(self.build.program), f"--instr-profile={profile}"]
         return await self.run([*words, *options], profile.parent)
 

@@ -1,7 +1,7 @@
 """`afl`: fuzzes targets built with `afl-cc` or `afl-clang-fast`, one `afl-fuzz` per core.
 
 One main instance and a secondary instance per further core share a folder. Crashes are copied out
-of it while they run, so that a killed run loses none; new inputs when they have ended.
+of it while they run, so that a killed run loses none; new inputs are copied at the end.
 """
 
 import asyncio
@@ -168,7 +168,7 @@ class AflEngine:
         ]  # fmt: skip
 
     def _seeds(self, campaign: Campaign) -> Path:
-        """Copies the seeds without empty files: afl-fuzz refuses a folder with nothing else."""
+        """Copies the seeds without empty files: afl-fuzz refuses a folder with only empty files."""
         seeds = self._tools.folder("seeds")
         for path in [*campaign.seeds, *files_in(campaign.corpus)]:
             if path.stat().st_size:
@@ -205,7 +205,7 @@ def _statistics(shared: Path) -> Statistics:
 
 
 class _Failures:
-    """Copies inputs that failed out of AFL's folders, each content once.
+    """Copies failing inputs out of AFL's folders, each content once.
 
     A file that AFL was still writing has another size the next time, and is copied again.
     """

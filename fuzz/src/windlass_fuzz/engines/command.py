@@ -1,8 +1,8 @@
 """`command`: fuzzes any program that reads a file, by its exit codes.
 
-Inputs come from a generator that the solver provides, or from mutating tests and the corpus.
-There is no coverage feedback; an input is kept if the program behaves in a new way: another
-exit code, or different words in its output.
+Inputs come from a generator that the solver provides, or from mutating tests and the corpus. There
+is no coverage feedback; an input is kept if the program behaves in a new way: another exit code, or
+different words in its output.
 """
 
 import hashlib
@@ -55,10 +55,10 @@ OUTPUT_CHARS: Final = 4_096  # characters of output that we compare to detect ne
 class CommandOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The options of this engine in the solver file.
 
-    `argv` is the program; `{input}` is replaced by the file and `{binaries}` by the build's
-    folder. `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`. A
-    program killed by a signal and a sanitizer's report are always bugs; an exit code in no
-    list is `unsupported`. `sanitizer` disables the limit on address space.
+    `argv` is the program; `{input}` is replaced by the file and `{binaries}` by the build's folder.
+    `generate`, if given, writes `{output}` from `{test}` and the number `{seed}`. A program killed
+    by a signal and a sanitizer's report are always bugs; an exit code in no list is `unsupported`.
+    `sanitizer` disables the limit on address space.
     """
 
     argv: list[str]
@@ -83,11 +83,11 @@ class CommandEngine:
         return fill_placeholders(self._options.argv, self._target, input=str(path))
 
     async def classify(self, path: Path) -> Verdict:
-        limited = not self._options.sanitizer  # others may change that while this runs
+        limited = not self._options.sanitizer  # other tasks may change it meanwhile
         ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
         if limited and (needs_address_space(output) or self._report(path, ended, output, errors)):
-            # A sanitizer cannot start within the limit, or finish its report if it started
-            # before the limit was set. So we do without the limit from now on.
+            # A sanitizer cannot start within the limit, or finish its report if it started before
+            # the limit was set. So we omit the limit from now on.
             self._options.sanitizer = True
             ended, output, errors = await self._tools.run_target(self.command(path), self._limits())
         kind = self._kind(path, ended, output, errors)
@@ -158,7 +158,7 @@ class CommandEngine:
         report = report_of_run(output, errors, failed=ended.code not in self._options.fine)
         if report is not None or not self._options.sanitizer:
             return report
-        # A script may send the reports of a build that goes on elsewhere, and a program may repeat
+        # A script may pass on reports of a build that continues elsewhere, and a program may repeat
         # its input.
         report = sanitizer_report(output)
         return None if report is None or report.repeats(path.read_bytes()) else report
@@ -212,7 +212,9 @@ class _FuzzLoop:
         return self._campaign.until_bug and self.statistics.bugs > 0
 
     def _pick(self) -> bytes:
-        """Picks a test half of the time, preferring the first (rarest) ones; else any input."""
+        """Picks a test half of the time, preferring the first (rarest) ones; otherwise any
+        input.
+        """
         draw = self._target.chance.fraction
         tests = len(self._campaign.seeds)
         if tests and draw() < 0.5:
@@ -236,10 +238,10 @@ class _FuzzLoop:
             self._campaign.on_progress(count)
 
     def _keep_failure(self, path: Path, title: str) -> None:
-        """Keeps some inputs of each title: different bugs may have the same one.
+        """Keeps some inputs per title: different bugs may share one.
 
-        Once there are enough, another input replaces one of them by chance, so that a bug
-        that is easy to hit does not crowd out the others.
+        Once there are enough, another input randomly replaces one of them, so that a bug that is
+        easy to hit does not crowd out the others.
         """
         self._met[title] += 1
         kept = self._kept.setdefault(title, [])

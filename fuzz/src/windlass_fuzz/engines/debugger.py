@@ -1,6 +1,6 @@
-"""Asks gdb for the stack of a program that a signal ends, where no sanitizer prints one.
+"""Asks gdb for the stack of a program that a signal ends, if no sanitizer prints one.
 
-The program runs a second time, in the debugger. That takes a part of a second, so only triage
+The program runs a second time, in the debugger. That takes a fraction of a second, so only triage
 asks for it, never the fuzzing itself.
 """
 
@@ -18,7 +18,7 @@ ELF: Final = b"\x7fELF"
 MARK: Final = "windlass-frame"
 FULL: Final = "windlass-full"  # there is no room on the stack
 DEEPEST: Final = 1_000
-RUNS: Final = 5  # until it fails: some failures depend on addresses or luck
+RUNS: Final = 5  # attempts until it fails: some failures depend on addresses or luck
 STARTUP_MS: Final = 20_000  # for reading the symbols of a large program
 SEPARATOR: Final = "\x1f"
 SCRIPT: Final = f"""\
@@ -69,7 +69,7 @@ kill
 async def stack_of(
     tools: ToolRunner, argv: Sequence[str], timeout_ms: int, rules: SignatureSettings
 ) -> tuple[str, ...]:
-    """Returns the functions on the stack, innermost first; nothing if gdb cannot tell."""
+    """Returns the functions on the stack, innermost first; empty if gdb cannot tell."""
     program = shutil.which(argv[0])
     gdb = shutil.which("gdb")
     if rules.debugger == "none" or gdb is None or program is None or not _is_elf(Path(program)):

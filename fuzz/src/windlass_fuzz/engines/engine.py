@@ -1,8 +1,8 @@
 """The engine protocol: how to search for inputs that break a build, and to classify one input.
 
-Engines are what plug-ins add under `fuzz.engines`, so other packages can provide some. An engine
-class takes a `Target` and implements `Engine`. The fuzzer does everything else: time, findings,
-corpus, statistics.
+Plug-ins add engines under `fuzz.engines`, so other packages can provide some. An engine class takes
+a `Target` and implements `Engine`. The fuzzer does everything else: time, findings, corpus,
+statistics.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,9 +43,9 @@ class EngineFailed(WindlassError):
 class Verdict(NamedTuple):
     """How a build handles one input. `title` identifies a bug and is empty otherwise.
 
-    `failure` is the kind of bug, `frames` the functions that the title names, and `source`
-    where it comes from: a title from the program's output is worth a look at the stack. A
-    `family` says that the title is about the input; see `Signature`.
+    `failure` is the kind of bug, `frames` the functions that the title names, and `source` where it
+    comes from: a title from the program's output may be improved by a stack. A `family` says that
+    the title is about the input; see `Signature`.
     """
 
     kind: Kind
@@ -84,8 +84,8 @@ class Target:
 class Statistics(msgspec.Struct, kw_only=True):
     """What a campaign did. Counts that an engine does not report stay 0.
 
-    `tests` of the executions were tests as they are, and `tests_fine` of those ran to an
-    answer. `coverage` is what the engine counts of it, -1 if it does not say.
+    `tests` executions ran unmodified tests, and `tests_fine` of those ran to an answer. `coverage`
+    is the engine's own count, -1 if it does not report one.
     """
 
     executions: int = 0
@@ -105,8 +105,8 @@ class Statistics(msgspec.Struct, kw_only=True):
 class Campaign:
     """One campaign: its seeds, its output folders, its duration and its number of cores.
 
-    With `until_bug` it ends as soon as an input breaks the build. `kinds` are the failures to
-    keep inputs of, `dictionary` a file with words in AFL's format.
+    With `until_bug` it ends as soon as an input breaks the build. `kinds` are the failures whose
+    inputs are kept, `dictionary` is a file with words in AFL's format.
     """
 
     seeds: list[Path]

@@ -1,7 +1,7 @@
-"""What names a wrong answer about a formula: who says what, and the operators of the formula.
+"""The title of a wrong answer about a formula: which solver says what, and the formula's operators.
 
-A wrong answer has no stack. Two inputs that are as small as they get and use the same operators
-are taken for one bug; see decision 032.
+A wrong answer has no stack. Two fully minimised inputs that use the same operators count as one
+bug; see decision 032.
 """
 
 import re
@@ -11,7 +11,8 @@ from typing import Final
 
 Term = str | list["Term"]
 
-# They connect the terms of every formula, and say nothing about a bug unless nothing else is there.
+# They connect the terms of every formula, and say nothing about a bug unless there are no other
+# operators.
 CONNECTING: Final = frozenset(
     ("and", "or", "not", "=>", "xor", "=", "distinct", "ite", "<", "<=", ">", ">=")
 )
@@ -20,14 +21,14 @@ DECLARING: Final = frozenset(
     ("declare-fun", "declare-const", "define-fun", "define-fun-rec", "define-const")
 )
 _TOKEN: Final = re.compile(r';[^\n]*|"(?:[^"]|"")*"|\|[^|]*\||[()]|[^\s()";|]+')
-# Others are not those of a theory, and might break the lines of a title.
+# Other symbols are not operators of a theory, and might break the lines of a title.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9~!@$%^&*_+=<>.?/-]{1,60}\Z")
 _NUMBER: Final = re.compile(r"\d[\d.]*\Z")
 _LITERAL: Final = re.compile(r"bv\d+\Z")
 
 
 def answers_differ(answers: Mapping[str, Sequence[str]]) -> str:
-    """Says who answers what, for the first question with different answers; "" if all agree.
+    """Returns who answers what, for the first question with different answers; "" if all agree.
 
     Of three or more solvers, those in the minority are named: they are probably wrong.
     """
@@ -61,12 +62,12 @@ def operators_of(text: str) -> tuple[str, ...]:
 
 
 def _command(term: list[Term]) -> str:
-    """Returns the name of a command, "" if the term is none."""
+    """Returns the name of a command, "" if the term is not a command."""
     return term[0] if term and isinstance(term[0], str) else ""
 
 
 def _parsed(text: str) -> list[Term]:
-    """Returns the terms of a script; brackets that are left open or missing are overlooked."""
+    """Returns the terms of a script; tolerates unbalanced brackets."""
     top: list[Term] = []
     stack = [top]
     for word in _TOKEN.findall(text):

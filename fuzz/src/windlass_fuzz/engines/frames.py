@@ -1,4 +1,4 @@
-"""Stack frames: read from reports, without what varies, and without frames that say nothing."""
+"""Stack frames: read from reports, without the varying parts and the uninformative frames."""
 
 import re
 from collections import Counter
@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from windlass_fuzz.config.finding_settings import SignatureSettings
 
 LINE_LENGTH: Final = 500
-DEEPEST: Final = 200  # frames of a report that we look at; a stack that is deeper has no end
-RECURSIVE: Final = 3  # a function that is so often on an endless stack calls itself
+DEEPEST: Final = 200  # frames read from a report; a deeper stack counts as endless
+RECURSIVE: Final = 3  # a function that occurs this often on an endless stack is recursive
 
 _FRAME: Final = re.compile(r"^\s*#\d+\s+(?:(0x[0-9a-f]+)\s+in\s+)?(\S.*)$")
 _PLACE: Final = re.compile(
@@ -70,7 +70,7 @@ def own_functions(
 ) -> tuple[str, ...]:
     """Returns the functions that identify a stack, innermost first, as many as the rules say.
 
-    `overflow` says whether the stack was full; if nobody knows, a very deep one was.
+    `overflow` says whether the stack was full; if unknown, a very deep one counts as full.
     """
     own = [frame for frame in frames if not _skipped(frame, rules)]
     if not rules.inlined:
@@ -81,7 +81,7 @@ def own_functions(
 
 
 def clean_function(name: str) -> str:
-    """Returns a function without parameters, template arguments and suffixes of the compiler."""
+    """Returns a function without parameters, template arguments and compiler suffixes."""
     name = name.replace("(anonymous namespace)", "{anonymous}").replace("operator()", "operator{}")
     name = _LAMBDA.sub("{lambda}", name)
     name = name.partition("(")[0].strip()
@@ -117,12 +117,16 @@ def _skipped(frame: Frame, rules: SignatureSettings) -> bool:
 
 
 def _recursive(functions: Iterable[str]) -> tuple[str, ...]:
-    """Returns the functions of an endless recursion; where it ended says nothing, nor the order."""
+    """Returns the functions of an endless recursion, sorted, since the place where it ended is
+    random.
+    """
     return tuple(sorted(name for name, count in Counter(functions).items() if count >= RECURSIVE))
 
 
 def _without_loops(functions: Sequence[str]) -> tuple[str, ...]:
-    """Leaves out what is between two calls of a function: how deep an input nests says nothing."""
+    """Leaves out the frames between two calls of a function: the nesting of an input says
+    nothing.
+    """
     last = {name: place for place, name in enumerate(functions)}
     kept, place = [], 0
     while place < len(functions):

@@ -1,7 +1,7 @@
-"""Tells the words of an input that a message repeats from those of the program's own messages.
+"""Tells the words that a message repeats from the input from the program's own words.
 
-What a program says itself is in its files. A word of an input between such words names the
-input, not the bug: each input would be a finding of its own.
+The program's own words are in its files. A word of an input among such words names the input, not
+the bug: otherwise each input would be a finding of its own.
 """
 
 import mmap
@@ -13,16 +13,16 @@ from typing import Final, NamedTuple
 from windlass_fuzz.engines.sanitizers import MARKS
 
 MAX_READ: Final = 512 * 1024 * 1024  # bytes of a build
-MAX_KNOWN: Final = 20_000  # answers that are kept
-LOOKED_AT: Final = 500  # letters of a message
-BESIDE: Final = 4  # letters before or after a word that show it in a message
-SHORT: Final = 3  # shorter words are in any program between two spaces
-# Words, and signs that do not belong to a word or number.
+MAX_KNOWN: Final = 20_000  # cached answers
+LOOKED_AT: Final = 500  # characters of a message
+BESIDE: Final = 4  # characters before or after a word that prove it is in a message
+SHORT: Final = 3  # shorter words occur in any program between two spaces
+# Words, and characters that do not belong to a word or number.
 _WORD: Final = re.compile(r"[^\W\d]\w*|[^\w\s]{2,}|(?<!\S)[^\w\s](?!\S)")
 
 
 class ProgramText:
-    """The text of a build's files; each question is answered once."""
+    """The text of a build's files; each answer is cached."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -61,7 +61,7 @@ class InputWords(NamedTuple):
     def blank(self, said: str) -> str:
         """Returns a message with `*` for what it repeats of the input.
 
-        Nothing is replaced in a message of which the program's files contain no word: it comes
+        Nothing is replaced in a message if the program's files contain none of its words: it comes
         from elsewhere.
         """
         if self.program is None or not self.text:
@@ -83,7 +83,7 @@ class InputWords(NamedTuple):
         return re.sub(r"\*(?:\W{0,3}\*)+", "*", kept + said[place:])
 
     def _is_sure(self, said: str, start: int, end: int) -> bool:
-        """Returns whether the program's files contain a word with what is beside it."""
+        """Returns whether the program's files contain a word together with its neighbours."""
         assert self.program is not None
         before, after = said[max(start - BESIDE, 0) : end], said[start : end + BESIDE]
         return (start > 0 and self.program.contains(before)) or (
@@ -93,7 +93,7 @@ class InputWords(NamedTuple):
     def _is_alone(
         self, said: str, words: list[tuple[int, int]], sure: list[bool], number: int
     ) -> bool:
-        """Returns whether a word is the program's own between two that are not."""
+        """Returns whether a word is the program's own although its neighbours are not."""
         assert self.program is not None
         start, end = words[number]
         if end - start < SHORT or (
@@ -103,7 +103,7 @@ class InputWords(NamedTuple):
         return self.program.contains(said[max(start - 1, 0) : end + 1])
 
     def _whole(self, said: str, start: int, end: int, most: int) -> tuple[int, int]:
-        """Returns all that is repeated around a word, up to the program's next own word."""
+        """Returns everything that is repeated around a word, up to the program's next own word."""
         while end < most and said[start : end + 1] in self.text:
             end += 1
         while start and not (said[start - 1].isalnum() or said[start - 1].isspace()):

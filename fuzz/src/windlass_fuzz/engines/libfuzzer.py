@@ -32,7 +32,7 @@ LOG: Final = 16 * MIB  # a target that keeps crashing writes far more in a long 
 _STATUS: Final = re.compile(
     r"^#(\d+): cov: (\d+) .* oom/timeout/crash: (\d+)/(\d+)/(\d+)", re.MULTILINE
 )
-STARTED: Final = "Running: "  # what the driver says before and after an input
+STARTED: Final = "Running: "  # the driver's own messages before and after an input
 EXECUTED: Final = "Executed "
 TIMEOUT_CODE: Final = 70
 MEMORY_CODE: Final = 71
@@ -154,7 +154,7 @@ class LibFuzzerEngine:
 
 
 def _complaint(output: str) -> str:
-    """Returns what the driver says is wrong; its last line says only that it ends."""
+    """Returns what the driver complains about; its last line only says that it exits."""
     errors = [line for line in output.splitlines() if "ERROR:" in line]
     return last_line(errors[-1] if errors else output)
 

@@ -23,7 +23,8 @@ Draw = Callable[[], float]
 def mutate(data: bytes, others: Sequence[bytes], draw: Draw) -> bytes:
     """Applies one to four changes, mostly one; `others` are inputs to copy words from.
 
-    Nothing becomes empty: most programs accept that, so it would hide that they refuse the rest.
+    The result is never empty: most programs accept an empty input, which would hide that they
+    refuse the rest.
     """
     words = _WORDS.findall(data) if _is_text(data) else [data[n : n + 1] for n in range(len(data))]
     for _ in range(1 + int(draw() ** 3 * 4)):

@@ -25,7 +25,7 @@ _CANNOT_START: Final = re.compile(
     r"ERROR: Failed to mmap"
 )
 ASSERTIONS: Final = "assertions"
-# What the files of a build contain that can report such a failure, in one of these ways.
+# Texts in the files of a build that can report such a failure.
 MARKS: Final[Mapping[str, tuple[str, ...]]] = {
     "AddressSanitizer": ("__asan_",),
     "HWAddressSanitizer": ("__hwasan_",),
@@ -39,7 +39,7 @@ _DEADLY: Final = ("deadly signal", "fuzz target exited", "fuzz target overwrites
 
 
 class SanitizerReport(NamedTuple):
-    """What a sanitizer says: which one, the kind of error, and the text from there on."""
+    """What a sanitizer reports: which one, the kind of error, and the text from there on."""
 
     tool: str
     error: str
@@ -48,23 +48,23 @@ class SanitizerReport(NamedTuple):
     file: str = ""
 
     def repeats(self, data: bytes) -> bool:
-        """Returns whether its first line is in an input, which the program may have printed."""
+        """Returns whether its first line is in the input, which the program may have printed."""
         return self.text.partition("\n")[0].strip().encode() in data
 
 
 def report_of_run(output: str, errors: str, *, failed: bool) -> SanitizerReport | None:
-    """Returns the report of a run that printed this, `errors` on its error output.
+    """Returns the report of a run with this output and these `errors` on its error output.
 
-    Sanitizers write there, and go on or make the program fail. What a program that did not fail
-    prints elsewhere is its answer, whatever it looks like.
+    Sanitizers write there, and continue or make the program fail. What a successful program prints
+    elsewhere is its answer, whatever it looks like.
     """
     return sanitizer_report(errors) or (sanitizer_report(output) if failed else None)
 
 
 def report_before_limit(errors: str) -> SanitizerReport | None:
-    """Returns what a sanitizer reported before a program was stopped: it is a bug all the same.
+    """Returns what a sanitizer reported before a program was stopped: that is still a bug.
 
-    What libFuzzer says is then about the limit.
+    libFuzzer's own message is then about the limit.
     """
     report = sanitizer_report(errors)
     found = report is not None and report.tool != DRIVER and report.kind in {"sanitizer", "leak"}
@@ -74,7 +74,8 @@ def report_before_limit(errors: str) -> SanitizerReport | None:
 def sanitizer_report(output: str) -> SanitizerReport | None:
     """Returns the first report in a program's output.
 
-    What libFuzzer says about its limits comes last: a report that let the program go on is more.
+    libFuzzer's messages about its limits come last: a report after which the program continued is
+    more important.
     """
     reports = [_named(found[1], found[2], output[found.start() :])
                for found in islice(_REPORT.finditer(output), MAX_REPORTS)]  # fmt: skip
@@ -118,7 +119,7 @@ def start_of_report(output: str) -> int | None:
 
 
 def with_stacks(variables: Mapping[str, str]) -> dict[str, str]:
-    """Returns an environment in which UBSan says where it was, unless that is said otherwise."""
+    """Returns an environment in which UBSan prints stacks, unless the options say otherwise."""
     given = variables.get("UBSAN_OPTIONS", "")
     return {**variables, "UBSAN_OPTIONS": f"print_stacktrace=1:{given}".rstrip(":")}
 

@@ -1,8 +1,8 @@
 """Identifies a bug by the place and kind of the failure, without the parts that vary.
 
-Line numbers, addresses, temporary names and values differ between two inputs, or two commits,
-that show the same bug. The signature leaves them out, so that it stays the same while the code
-around the bug changes.
+Line numbers, addresses, temporary names and values differ between two inputs, or two commits, that
+show the same bug. The signature leaves them out, so that it stays the same while the code around
+the bug changes.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from windlass_fuzz.processes.runner import ExitStatus, signal_name
 
 KEY_LENGTH: Final = 16
 TITLE_LENGTH: Final = 200
-LINE_LENGTH: Final = 2_000  # a report says more in no line; the patterns take long for long lines
-SHELL_SIGNALS: Final = 128  # a shell reports a signal as this number plus the signal's
+LINE_LENGTH: Final = 2_000  # longer lines are cut, since the patterns are slow on them
+SHELL_SIGNALS: Final = 128  # a shell exits with this number plus the signal's
 DEFAULT_RULES: Final = SignatureSettings()
 NO_WORDS: Final = InputWords()
 
@@ -57,10 +57,11 @@ QUOTES: Final = "'\"`"
 _QUOTE: Final = re.compile(f"[{QUOTES}]")
 MAX_QUOTES: Final = 200  # the last ones
 MAX_QUOTE: Final = 500
-SURELY: Final = 16  # letters that are from the input, wherever the quote ends
-QUOTED_IN_CODE: Final = 3  # letters of a quote that an assertion may have from an input
+SURELY: Final = 16  # characters that come from the input, wherever the quote ends
+QUOTED_IN_CODE: Final = 3  # characters of an input that an assertion may quote
 _SIGNALS_OF_HALTS: Final = (signal.SIGABRT, signal.SIGILL, signal.SIGTRAP)
-_TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")  # of titles that say what failed
+# parts of titles that say what failed
+_TELLING: Final = ("assertion `", "fatal failure `", "uncaught ")
 _USAGE: Final = re.compile(r"^\s*usage: .*$", re.IGNORECASE | re.MULTILINE)
 _BAD_ADDRESS: Final = re.compile(
     r"^SIG(?:SEGV|BUS)$|^(?:HW)?AddressSanitizer: (?!stack-overflow|FPE|ILL|ABRT|TRAP)|"
@@ -73,7 +74,7 @@ class Signature(NamedTuple):
     """The name of a failure: its kind, a title, the functions that it names, and their source.
 
     A failure with a `family` has no place: it is named by what its input contains (`frames`), and
-    only once the input is as small as it gets. Until then its family alone is certain.
+    only once the input is fully minimised. Until then only its family is certain.
     """
 
     kind: FailureKind
@@ -103,8 +104,8 @@ def signature_of(
 ) -> Signature:
     """Returns the signature of a failed run.
 
-    `errors` is its error output alone, if known, and `data` the input, whose words are no names
-    unless the `program` uses them in its messages.
+    `errors` is its error output alone, if known, and `data` the input, whose words are not used as
+    names unless the `program` uses them in its messages.
     """
     output = _shortened(output)
     said = None if errors is None else _shortened(errors)
@@ -121,7 +122,7 @@ def signature_of(
 
 
 def start_of_failure(output: str) -> int:
-    """Returns where the line begins that says what went wrong; 0 if no line does."""
+    """Returns where the line about the failure begins; 0 if there is none."""
     starts = [start_of_report(output)]
     for pattern in (_ASSERTION, _VIOLATION, _FATAL, _THROWN):
         found = pattern.search(output)
@@ -131,7 +132,7 @@ def start_of_failure(output: str) -> int:
 
 
 def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
-    """Replaces what the program printed by where it was when a signal ended it."""
+    """Replaces a name from the output by one from the stack where a signal ended the program."""
     if not frames or found.source != "output":
         return found
     how = found.title if found.title.startswith("uncaught ") else found.title.partition(":")[0]
@@ -142,8 +143,8 @@ def with_stack(found: Signature, frames: tuple[str, ...]) -> Signature:
 def may_be_same(one: Signature, names: Collection[str], frames: Collection[str]) -> bool:
     """Returns whether a failure may be the bug with these names; see also `is_surely_same`.
 
-    They share a function, or what an assertion or exception says. Where one of them has no place,
-    ending in the same way is enough: only a clear difference says that it is another bug.
+    They share a function, or the text of an assertion or exception. If one of them has no place,
+    the same way of failing is enough: only a clear difference proves that it is another bug.
     """
     if one.title in names or set(one.frames) & set(frames):
         return True
@@ -159,9 +160,11 @@ def may_be_same(one: Signature, names: Collection[str], frames: Collection[str])
 
 
 def is_close(title: str, other: str) -> bool:
-    """Returns whether two failures are in the same function, and of the same way or both memory's.
+    """Returns whether two failures are in the same function, and fail the same way or both with
+    memory errors.
 
-    Which error a bad address gives depends on where it leads; callers of the function may differ.
+    A bad address causes different errors depending on where it points; callers of the function may
+    differ.
     """
     (how, place), (way, there) = _how_and_where(title), _how_and_where(other)
     if not place or place != there:
@@ -172,8 +175,8 @@ def is_close(title: str, other: str) -> bool:
 def is_surely_same(one: Signature, names: Collection[str]) -> bool:
     """Returns whether a failure is the bug with these names, in another build.
 
-    They fail in the same function, or an assertion or exception says the same. That they share
-    functions further out is not enough: all failures of a solver share its main loop.
+    They fail in the same function, or with the same assertion or exception. Sharing outer functions
+    is not enough: all failures of a solver share its main loop.
     """
     how, place = _how_and_where(one.title)
     others = [_how_and_where(name) for name in names]
@@ -186,7 +189,7 @@ def is_surely_same(one: Signature, names: Collection[str]) -> bool:
 def innermost(title: str) -> str:
     """Returns the innermost function that a title names, without its classes; "" if there is none.
 
-    What has no plain name, such as a lambda, counts as none.
+    A function without a plain name, such as a lambda, counts as none.
     """
     name = _how_and_where(title)[1].rpartition(" ")[2].rpartition("::")[2]
     return name if name.isidentifier() else ""
@@ -211,18 +214,20 @@ def signal_of(code: int) -> int | None:
 
 
 def says_out_of_memory(output: str, data: bytes) -> bool:
-    """Returns whether a program says that memory is short, and does not repeat its input."""
+    """Returns whether a program reports that it ran out of memory, and does not just repeat its
+    input.
+    """
     return any(word in output and word.encode() not in data for word in OUT_OF_MEMORY)
 
 
 def prints_usage(output: str, data: bytes) -> bool:
-    """Returns whether a program explains how to call it, instead of running the input."""
+    """Returns whether a program prints its usage instead of running the input."""
     found = _USAGE.search(output)
     return found is not None and found[0].strip().encode() not in data
 
 
 def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
-    """Removes addresses, folders and numbers from a line, and what the rules call varying."""
+    """Removes addresses, folders and numbers from a line, and whatever the rules call variable."""
     for pattern in rules.blank:
         text = re.sub(pattern, "*", text)
     for varying, instead in _VARYING:
@@ -231,9 +236,9 @@ def normalise(text: str, rules: SignatureSettings = DEFAULT_RULES) -> str:
 
 
 def without_quotes(said: str, text: str, least: int = 1) -> str:
-    """Replaces what a text quotes from an input by `*`; quotes of other text stay.
+    """Replaces quoted input in a text by `*`; quotes of other text stay.
 
-    An input may contain quotes and ends of lines itself.
+    An input may itself contain quotes and line breaks.
     """
     starts = [found.start() for found in _QUOTE.finditer(said)][-MAX_QUOTES:] if text else []
     kept, place = [], 0
@@ -248,9 +253,11 @@ def without_quotes(said: str, text: str, least: int = 1) -> str:
 
 
 def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
-    """Returns how much of an input is quoted at a quote, and where the quote ends; 0 if nothing."""
+    """Returns how many characters of an input are quoted here, and where the quote ends; 0 if
+    none.
+    """
     rest = said[start + 1 : start + 1 + MAX_QUOTE]
-    low, high = 0, len(rest)  # of what the input contains, too
+    low, high = 0, len(rest)  # the quote contains it, too
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if rest[:middle] in text else (low, middle - 1)
@@ -258,7 +265,7 @@ def _quote_at(said: str, start: int, text: str) -> tuple[int, int]:
     if (end := rest.rfind(closing, 0, low + 1)) > 0:
         return end, start + end + 2
     if rest[:1] == said[start]:
-        return MAX_QUOTE, start + 2  # nothing is left of the input there
+        return MAX_QUOTE, start + 2  # the rest of the input is empty there
     whole = low == len(rest) or rest[low] in QUOTES or low >= SURELY
     return (low if whole else 0), start + 1 + low
 
@@ -294,7 +301,7 @@ def _sanitizer(output: str, ended: ExitStatus, rules: SignatureSettings) -> Sign
 
 
 def _went_on(report: SanitizerReport, ended: ExitStatus) -> bool:
-    """Returns whether something else ended the program after this report let it go on."""
+    """Returns whether something else ended the program after it continued from this report."""
     if not report.file or ended.reason != "exited":
         return False
     number = signal_of(ended.code)
@@ -303,7 +310,7 @@ def _went_on(report: SanitizerReport, ended: ExitStatus) -> bool:
 
 
 def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
-    """Names what libFuzzer calls a deadly signal: an assertion or an exception says more."""
+    """Names what libFuzzer calls a deadly signal: an assertion or an exception is more precise."""
     said = _assertion(output) or _thrown(output)
     if said is None:
         return "crash", f"{report.tool}: deadly signal"
@@ -311,7 +318,7 @@ def _deadly(report: SanitizerReport, output: str) -> tuple[FailureKind, str]:
 
 
 def _stated(output: str, rules: SignatureSettings, words: InputWords) -> Signature | None:
-    """Returns what an assertion or an exception says."""
+    """Returns the text of an assertion or exception."""
     return _assertion(without_quotes(output, words.text, QUOTED_IN_CODE), rules, words) or _thrown(
         without_quotes(output, words.text), rules, words
     )
@@ -340,7 +347,7 @@ def _assertion(
 def _thrown(
     output: str, rules: SignatureSettings = DEFAULT_RULES, words: InputWords = NO_WORDS
 ) -> Signature | None:
-    """Names an uncaught exception; where it was thrown, only a stack says."""
+    """Names an uncaught exception; only a stack tells where it was thrown."""
     found = _THROWN.search(output)
     if found is None:
         return None
@@ -351,10 +358,10 @@ def _thrown(
 def _plain(
     output: str, errors: str, ended: ExitStatus, rules: SignatureSettings, words: InputWords
 ) -> Signature:
-    """Falls back to the exit status and a line of output, preferably one that complains.
+    """Falls back to the exit status and a line of output, preferably an error message.
 
-    What a program prints before a signal ends it is mostly progress, which varies; only its
-    error output counts then.
+    What a program prints before a signal ends it is mostly progress, which varies; so then only its
+    error output counts.
     """
     number = signal_of(ended.code)
     how = f"exit code {ended.code}" if number is None else signal_name(number)

@@ -76,7 +76,7 @@ class ToolRunner:
     async def run_target(
         self, argv: Sequence[str], limits: Limits, variables: Mapping[str, str] | None = None
     ) -> TargetRun:
-        """Runs a target once, with its error output apart from the rest."""
+        """Runs a target once, with its error output separate from the rest."""
         folder = self.folder("run")
         log, errors = folder / "log", folder / "errors"
         env = with_stacks(

@@ -1,8 +1,8 @@
 """`typefuzz`: mutates SMT formulas within their types and compares the answers of two solvers.
 
-The fuzzer comes from the package yinyang. It goes through its seeds once and gives up at one
-it cannot read. We therefore start it with one seed after another until the budget is used up,
-on every core and in separate folders.
+The fuzzer comes from the package yinyang. It goes through its seeds once and gives up at one it
+cannot read. We therefore start it with one seed after another until the budget is used up, on every
+core and in separate folders.
 """
 
 import hashlib
@@ -132,7 +132,7 @@ class TypefuzzEngine:
         return count
 
     async def stack(self, path: Path) -> tuple[str, ...]:  # noqa: ARG002
-        """Returns nothing: we do not know which of the solvers to look into."""
+        """Returns nothing: we do not know which of the solvers to debug."""
         return ()
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Searches for the commit that introduced a bug: one search with one input over builds.
 
-It walks back along first parents until a build runs the input fine. Halving would be wrong for
-a bug that came, went and came back. A build that refuses the input says nothing.
+It walks back along first parents until a build runs the input fine. Bisection would be wrong for a
+bug that came, went and came back. A build that refuses the input says nothing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,7 +21,7 @@ from windlass_fuzz.findings.record import LATE, Finding, KeptInput, Origin
 from windlass_fuzz.sources.harmless import may_break
 from windlass_fuzz.sources.mirror import MAX_COMMITS, Mirror
 
-WALK: Final = 32  # builds; beyond them the search leaps
+WALK: Final = 32  # builds tried one by one; after them the search takes larger steps
 TRIED: Final = 60  # builds that a record lists
 SUSPECTS: Final = 20  # commits that a record lists
 MAX_BUILT: Final = 12  # commits that one search builds
@@ -31,11 +31,11 @@ Build = Callable[[str], Awaitable[LocalBuild | None]]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a search asks of each build: an input, how often it is run, and until when.
+    """What a search asks of each build: an input, how often to run it, and until when.
 
-    `names` are those of the bug. Without them, any failure counts as the bug. A
-    flaky input is fine only if it ran as often as is `needed`. `known` is how it fails, and
-    `checker` what a build needs to report that.
+    `names` are the bug's names. Without them, any failure counts as the bug. A flaky input is fine
+    only if it ran as often as `needed`. `known` is how it fails, and `checker` what a build needs
+    to report that.
     """
 
     path: Path
@@ -59,8 +59,8 @@ class _Search:
     """The state of one search.
 
     `sure_bad` is the oldest build that fails as the bug does. Older ones may fail in another way:
-    `other` is the newest of these, and `other_name` what it shows. `merge` is a merge that may
-    be to blame itself: for what it combined, or for a fix that it lost.
+    `other` is the newest of these, and `other_name` its failure. `merge` is a merge that may itself
+    be to blame: for what it combined, or for a fix that it lost.
     """
 
     first_bad: str
@@ -90,7 +90,7 @@ class _Search:
 class Bisector:
     """Runs inputs with the builds of other commits; `build` makes missing ones, if allowed.
 
-    Files with these `extensions` are code, files that fit these `tests` are tests.
+    Files with these `extensions` are code, files that match these `tests` are tests.
     """
 
     builds: BuildCache
@@ -131,7 +131,7 @@ class Bisector:
     async def has(self, checker: str, binaries: Path, commit: str) -> bool:
         """Returns whether a build contains what reports a failure, if that is needed.
 
-        A program without any assertion is as good as one with them, unless its sources have some.
+        A program without any assertions is accepted, unless its sources have some.
         """
         if not checker or has_checker(ProgramText(binaries), checker):
             return True
@@ -174,9 +174,9 @@ class Bisector:
         return commit != later and await self.mirror.is_ancestor(commit, later)
 
     async def may_reopen(self, finding: Finding, commit: str) -> bool:
-        """Returns whether a failure of this commit says that a closed finding is back.
+        """Returns whether a failure of this commit means that a closed finding is back.
 
-        A commit without the fix still has the bug. If nobody knows a fix, any commit tells.
+        A commit without the fix still has the bug. If no fix is known, any commit counts.
         """
         for fix in finding.fixes:
             if commit == fix or not await self.mirror.has(fix):
@@ -292,7 +292,8 @@ class Bisector:
     ) -> None:
         """Finds out whether a side branch whose builds all fail began with the bug.
 
-        Then its commits are not to blame: the main line had fixed the bug, and the merge lost that.
+        Then its commits are not to blame: the main line had fixed the bug, and the merge lost the
+        fix.
         """
         known = bool(fork) and (fork[0] in built or self.build is not None)
         answer = await self._ask(search, fork[0], question) if known else "unclear"
@@ -328,7 +329,7 @@ class Bisector:
         return True
 
     async def _with_merge(self, search: _Search, between: list[str]) -> list[str]:
-        """Returns the suspects if a merge is one of them, or the only one besides its own line."""
+        """Returns the suspects with a merge that may be to blame, or only that merge."""
         if search.merge == search.first_bad and search.last_good is not None:
             main = (await self.mirror.parents(search.merge))[0]
             between = await self.mirror.between(search.last_good, main)
@@ -340,7 +341,8 @@ class Bisector:
             between = await self.mirror.between(search.last_good, search.first_bad)
         line_bad = search.line_bad if search.line_bad != search.first_bad else ""
         if search.other:
-            # What these builds show may be this bug, or hide it: any commit may have brought it.
+            # The failures of these builds may be this bug, or hide it: any of the commits may have
+            # introduced it.
             if search.last_good is not None:
                 between = await self.mirror.between(search.last_good, search.sure_bad)
             shows = f"{code(search.other_name)}, which {search.other[:12]} shows"

@@ -10,7 +10,7 @@ from typing import Final
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.report import input_name, render
 
-# In a debugger, a sanitizer must stop the program at the error. Leaks cannot be looked for there.
+# In a debugger, a sanitizer must stop the program at the error. Leaks cannot be detected there.
 FOR_DEBUGGER: Final = {
     "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0",
     "MSAN_OPTIONS": "abort_on_error=1",
@@ -61,7 +61,9 @@ def pack_finding(
 
 
 def debugging_environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Returns an environment in which sanitizers stop in a debugger; its own options count more."""
+    """Returns an environment in which sanitizers stop in a debugger; its own options have
+    priority.
+    """
     added = {
         name: ":".join(filter(None, (value, env.get(name, ""))))
         for name, value in FOR_DEBUGGER.items()

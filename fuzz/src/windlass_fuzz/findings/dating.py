@@ -37,7 +37,9 @@ class Dating:
     def question(
         self, path: Path, one: KeptInput, finding: Finding, known: Finding | None = None
     ) -> Question:
-        """Returns what a search asks of each build; `known` is what was known of the finding."""
+        """Returns what a search asks of each build; `known` is the earlier record of the
+        finding.
+        """
         names = finding.names | (known.names if known else frozenset())
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
@@ -66,7 +68,9 @@ class Dating:
         return self._seen_with(None, origin)
 
     async def _origin_of(self, known: Finding, question: Question) -> int | None:
-        """Returns which origin of an open finding an input belongs to; None if to none of them."""
+        """Returns the origin of an open finding that an input belongs to; None if to none of
+        them.
+        """
         alive = [n for n, one in enumerate(known.origins) if one.gone_in is None]
         for place in reversed(alive):
             if known.origins[place].combination != self.where.combination:
@@ -77,10 +81,10 @@ class Dating:
         return None
 
     async def _came_back(self, known: Finding, origin: Origin) -> bool:
-        """Returns whether the bug is there for another time, and not still there.
+        """Returns whether the bug came back, rather than still being there.
 
-        It is another time if the last origin ended before this one began, on any branch, or if
-        it has not ended and an earlier build runs this input fine.
+        It came back if the last origin ended before this one began, on any branch, or if it has not
+        ended and an earlier build runs this input fine.
         """
         if not known.origins:
             return True
@@ -92,7 +96,7 @@ class Dating:
         return any([await self.bisector.comes_after(end, began) for end in ends])
 
     def _seen_with(self, place: int | None, origin: Origin | None = None) -> Change:
-        """Returns the change: the sighting, and its origin as a new one or in place of one."""
+        """Returns the change: the sighting, with its origin added or replacing one."""
 
         def change(stored: Finding | None, new: Finding) -> Finding:
             if place is not None:
@@ -111,9 +115,9 @@ class Dating:
         return change
 
     async def date_again(self, commit: str) -> None:
-        """Searches anew for origins that are not exact if there are builds that may help.
+        """Searches again for inexact origins if there are builds that may help.
 
-        So it does for those that are about commits which no branch contains any more.
+        Also for those that are about commits which no branch contains any more.
         """
         for finding in list(self.catalogue.findings.values()):
             if self.clock.now_ms() >= self.deadline_ms:
@@ -160,8 +164,8 @@ class Dating:
     async def _date_again(self, finding: Finding, place: int, commit: str, left: bool) -> None:
         """Makes one new search from a commit that fails, and takes the better result.
 
-        A search that had no time to try all builds goes on from where it was. If the old result is
-        about commits that a forced push has `left`, any result is better.
+        A search that had no time to try all builds continues where it stopped. If the old result is
+        about commits that a forced push has `left` behind, any result is better.
         """
         old = finding.origins[place]
         names = {one.name: one for one in inputs_of(finding)}

@@ -1,6 +1,6 @@
-"""Which combinations an input broke, and how it ran with them since. Pure functions.
+"""Which combinations an input broke, and how it has run with them since. Pure functions.
 
-Only a combination that an input broke can say that it is fine: a build without the sanitizer, or
+Only a combination that an input broke can prove that it is fixed: a build without the sanitizer, or
 of another target, runs it fine without any fix.
 """
 
@@ -40,8 +40,8 @@ def inputs_of(finding: Finding) -> list[KeptInput]:
 def inputs_for(finding: Finding, where: Where) -> list[KeptInput]:
     """Returns the inputs to run with a build.
 
-    These are the ones that broke its combination. If there are none, the smallest one that
-    broke another combination of the same target tells whether this one shows the bug, too.
+    These are the ones that broke its combination. If there are none, the smallest one that broke
+    another combination of the same target shows whether this one has the bug, too.
     """
     inputs = inputs_of(finding)
     own = [one for one in inputs if not one.combinations or where.combination in one.combinations]
@@ -51,7 +51,7 @@ def inputs_for(finding: Finding, where: Where) -> list[KeptInput]:
 
 
 def checker_for(one: KeptInput) -> str:
-    """Returns what a build needs to tell about an input; combinations may have others."""
+    """Returns what a build needs to report an input; combinations may differ in that."""
     return one.checker if len(one.combinations) <= 1 else ""
 
 
@@ -64,14 +64,14 @@ def fails_with(one: KeptInput, where: Where) -> bool:
 
 
 def first_evidence(where: Where, commit: str) -> dict[str, Evidence]:
-    """Returns the evidence of a new input; without a matrix its own fields say it."""
+    """Returns the evidence of a new input; without a matrix, from its own fields."""
     if not where.combination:
         return {}
     return {where.combination: Evidence(target=where.target, checked_in=commit)}
 
 
 def with_run(one: KeptInput, commit: str, said: str, where: Where) -> KeptInput:
-    """Records how an input ran; a build of a combination that it never broke says nothing."""
+    """Records how an input ran; ignores a build of a combination that it never broke."""
     if not where.combination and not one.combinations:
         return msgspec.structs.replace(one, checked_in=commit, checked=said)
     if said != FAILS and where.combination not in one.combinations:
@@ -95,7 +95,7 @@ def merged(one: KeptInput, other: KeptInput) -> KeptInput:
 
 
 def missing_runs(finding: Finding, commit: str, reasons: Mapping[str, str]) -> str:
-    """Says with which combinations the inputs did not run, and why; "" if an input fails.
+    """Returns with which combinations the inputs did not run, and why; "" if an input fails.
 
     `reasons` are about combinations of the file; others are no longer in it.
     """

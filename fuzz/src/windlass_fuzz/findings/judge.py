@@ -1,4 +1,6 @@
-"""Runs inputs with one build and says whether they fail, by the rules of each kind of finding."""
+"""Runs inputs with one build and returns whether they fail, by the rules of each kind of
+finding.
+"""
 
 import math
 from collections.abc import Callable, Collection
@@ -11,15 +13,15 @@ from windlass_fuzz.engines.engine import Engine, Verdict
 from windlass_fuzz.engines.signature import Signature, with_stack
 
 TRIES: Final = 5
-MORE_TRIES: Final = 15  # for an input that failed once and not in the first tries
+MORE_TRIES: Final = 15  # tries for an input that failed once and not in the first tries
 MAX_TRIES: Final = 100
-SEEN_ENOUGH: Final = 4  # failures that say how often a flaky input fails
-FLAKY_TRIES: Final = 60  # runs for that
-LOOKED: Final = 3  # failures of an input whose stack we ask for: a flaky one may not show it
-MISSED: Final = 0.001  # how likely we may miss a flaky failure
-LUCK: Final = 0.1  # how likely a flaky failure is rarer than we take it for
+SEEN_ENOUGH: Final = 4  # failures that show how often a flaky input fails
+FLAKY_TRIES: Final = 60  # maximum runs for that
+LOOKED: Final = 3  # failures whose stack we request: a flaky input may not show it
+MISSED: Final = 0.001  # accepted chance of missing a flaky failure
+LUCK: Final = 0.1  # accepted chance that a flaky failure is rarer than assumed
 HALVINGS: Final = 30
-PATIENCE: Final = 4  # a hang does not end in so many times the limit
+PATIENCE: Final = 4  # after this multiple of the limit, a run counts as a hang
 BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part of the limit
 
 Outcome = Literal["fails", "fine", "unclear"]
@@ -27,7 +29,7 @@ Slow = ("timeout", "hang")
 
 
 class Observation(NamedTuple):
-    """How one run went; `why` says what is unclear, `stopped` that a limit ended it."""
+    """How one run went; `why` explains an unclear result, `stopped` means that a limit ended it."""
 
     outcome: Outcome
     signature: Signature | None = None
@@ -40,8 +42,8 @@ class Observation(NamedTuple):
 class Reproduction(NamedTuple):
     """How often an input failed, and under which signatures; the last failure, if any.
 
-    `tried` leaves out runs that were stopped by a limit: on a busy machine that happens to inputs
-    which fail every time, and they would look flaky.
+    `tried` leaves out runs that were stopped by a limit: on a busy machine that happens even to
+    inputs which fail every time, and they would look flaky.
     """
 
     shown: int
@@ -53,7 +55,7 @@ class Reproduction(NamedTuple):
 
     @property
     def fine(self) -> bool:
-        """Returns whether every run was fine, which alone says that a bug is gone."""
+        """Returns whether every run was fine; only then the bug is gone."""
         return self.shown == 0 and self.tried > 0 and not self.unclear
 
 
@@ -68,8 +70,8 @@ class Judge:
     async def look(self, path: Path, *, deep: bool = False, slow: bool = False) -> Observation:
         """Runs an input once.
 
-        `deep` asks for the stack of a crash, and whether a timeout is a hang. `slow` is for
-        inputs that were too slow: they are fine only with a margin.
+        `deep` asks for the stack of a crash, and whether a timeout is a hang. `slow` is for inputs
+        that were too slow: they are fine only with a margin.
         """
         verdict = await self.engine.classify(path)
         if verdict.kind == "bug":
@@ -91,10 +93,10 @@ class Judge:
         self, path: Path, tries: int = TRIES, slow: bool = False,
         late: Callable[[], bool] = lambda: False, known: Signature | None = None,
     ) -> Reproduction:  # fmt: skip
-        """Runs an input several times; failures are looked into until a stack names one.
+        """Runs an input several times; failures are examined until a stack names one.
 
-        Once it is `late`, an input that did not fail yet says nothing. If it is `known` for a
-        hang, it need not show again that it never ends.
+        Once it is `late`, an input that did not fail yet says nothing. If it is `known` as a hang,
+        it need not prove again that it never ends.
         """
         hang = known if known is not None and known.kind == "hang" else None
         shown = tried = looked = 0
@@ -103,7 +105,7 @@ class Judge:
         unclear, refused = "", False
         for number in range(tries):
             if number and late():
-                unclear = unclear or "could not run often enough in the time"
+                unclear = unclear or "there was no time to run it often enough"
                 break
             deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
             deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())
@@ -158,14 +160,14 @@ def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:
 
 
 def tries_for(shown: int, tried: int, least: int) -> int:
-    """Returns how often to run an input at once; see `tries_needed`."""
+    """Returns how often to run an input in one go; see `tries_needed`."""
     return max(least, min(tries_needed(shown, tried), MAX_TRIES))
 
 
 def tries_needed(shown: int, tried: int) -> int:
     """Returns how many runs show whether a failure of this frequency is gone.
 
-    0 if it came every time; one that came in no run tells nothing either.
+    Returns 0 if it came every time, or in no run.
     """
     if shown >= tried or shown == 0:
         return 0
@@ -173,7 +175,7 @@ def tries_needed(shown: int, tried: int) -> int:
 
 
 def _least_rate(shown: int, tried: int) -> float:
-    """Returns how rare a failure may be that we saw so often; by luck we may have seen more."""
+    """Returns a lower bound for the rate of a failure, since we may have been lucky to see it."""
     low, high = 0.0, shown / tried
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -182,7 +184,7 @@ def _least_rate(shown: int, tried: int) -> float:
 
 
 def _as_often(shown: int, tried: int, rate: float) -> float:
-    """Returns how likely a failure of this rate comes at least so often."""
+    """Returns the probability that a failure of this rate comes at least this often."""
     ways = math.lgamma(tried + 1)
     rarer = (
         math.exp(

@@ -1,7 +1,7 @@
 """Runs the inputs of known findings with a build: what still fails, under which signature.
 
 This comes before new failures are triaged: an input that still breaks the build in another way
-tells that a new signature belongs to an old finding.
+shows that a new signature belongs to an old finding.
 """
 
 import shutil
@@ -51,7 +51,7 @@ from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.state.state_file import UnreadableState
 
 TRIES: Final = 3
-TESTS: Final = 3  # that show whether a build fails with everything
+TESTS: Final = 3  # inputs that show whether a build fails with everything
 LIMITS: Final = ("timeout", "hang", "memory")
 
 
@@ -64,10 +64,10 @@ class _Ran(NamedTuple):
 
 @dataclass(slots=True)
 class Catalogue:
-    """The findings of a solver as they are known in this run, by key and by signature.
+    """The findings of a solver as known in this run, by key and by signature.
 
-    `waiting` are failures of this run that nobody had time to look into, and `unseen` says that
-    there are inputs that were not even run: what they may show is not gone.
+    `waiting` are failures of this run that nobody had time to examine, and `unseen` says that some
+    inputs were not even run, so their bugs do not count as gone.
     """
 
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Catalogue:
         self.findings[finding.key] = finding
 
     def may_wait(self, finding: Finding) -> bool:
-        """Returns whether a failure that nobody has looked into may be this bug."""
+        """Returns whether an unexamined failure may be this bug."""
         return self.unseen or any(
             may_be_same(one, finding.names, finding.frames) for one in self.waiting
         )
@@ -102,7 +102,7 @@ class Catalogue:
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
 
     def alike(self, signature: Signature, target: str) -> Finding | None:
-        """Returns a finding of other targets that failed in this way in this function.
+        """Returns a finding of another target that failed the same way in the same function.
 
         Above the innermost function, the stacks of two targets always differ.
         """
@@ -127,7 +127,7 @@ class Catalogue:
         return sorted(fitting, key=lambda one: one.found_at_ms)
 
     def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
-        """Returns live findings of the same family, if there is one, that this commit shows."""
+        """Returns live findings of the same family, if any, that this commit shows."""
         return [
             one
             for one in self.findings.values()
@@ -138,13 +138,15 @@ class Catalogue:
         ]
 
     def explaining(self, signature: Signature, commit: str) -> list[Finding]:
-        """Returns those of them whose operators are all in this input."""
+        """Returns the ones whose operators are all in this input."""
         within = set(signature.frames)
         family = self.of_family(signature, commit)
         return [one for one in family if one.frames and set(one.frames) <= within]
 
     def unfinished(self, signature: Signature) -> Finding | None:
-        """Returns one of the family that was never made as small as it gets, if this is within."""
+        """Returns a member of the family that was never fully minimised, if this one is within
+        it.
+        """
         here = set(signature.frames)
         fitting = [
             one
@@ -165,8 +167,8 @@ class Catalogue:
 class KnownFindings:
     """Checks known findings with one build; `works` says that the build runs some test.
 
-    `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is
-    its folder.
+    `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is its
+    folder.
     """
 
     judge: Judge
@@ -191,10 +193,10 @@ class KnownFindings:
             self.catalogue.put(finding)
 
     async def check(self, commit: str, crashes: Path) -> None:
-        """Runs the inputs of all findings as long as there is time, live findings first.
+        """Runs the inputs of all findings while there is time, live findings first.
 
-        An input that shows another finding's signature, or a failure that is none of theirs, goes
-        to `crashes`, where triage finds it.
+        An input that shows another finding's signature, or an unknown failure, goes to `crashes`,
+        where triage finds it.
         """
         ran: list[_Ran] = []
         for finding in sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit)):
@@ -213,7 +215,7 @@ class KnownFindings:
     async def close_gone(self, commit: str, sighted: set[str]) -> list[Finding]:
         """Closes findings whose inputs all ran fine with a commit that comes after them.
 
-        If the solver has several branches, that is judged on each of them.
+        If the solver has several branches, each is judged separately.
         """
         closed = []
         for finding in list(self.catalogue.findings.values()):
@@ -221,7 +223,7 @@ class KnownFindings:
                 continue
             gone = finding.key not in sighted and is_gone(finding, commit)
             if gone and self.catalogue.may_wait(finding):
-                await self._doubt(finding, f"inputs of {commit[:12]} wait to be looked into")
+                await self._doubt(finding, f"inputs of {commit[:12]} wait for triage")
                 continue
             if self.branches is not None and self.branches.concerns(finding):
                 finding = await self._judge_branches(finding, commit if gone else None)
@@ -233,7 +235,7 @@ class KnownFindings:
         return closed
 
     async def note_missing(self, commit: str, reasons: Mapping[str, str]) -> None:
-        """Records which findings cannot be closed as combinations did not run, and why."""
+        """Records which findings cannot be closed because combinations did not run, and why."""
         for finding in list(self.catalogue.findings.values()):
             why = missing_runs(finding, commit, reasons) if finding.live else ""
             if why and why != finding.unsure:
@@ -247,13 +249,13 @@ class KnownFindings:
         self.catalogue.put(after)
 
     async def note_branches(self, found: list[Finding]) -> None:
-        """Records on which branches findings are that another commit has shown."""
+        """Records the branches of findings that another commit has shown."""
         for finding in found:
             if self.branches is not None and self.branches.concerns(finding):
                 await self._judge_branches(finding, None)
 
     async def _judge_branches(self, finding: Finding, fine: str | None) -> Finding:
-        """Records on which branches a finding is alive; closes it if it is on none of them."""
+        """Records on which branches a finding is alive; closes it if there are none."""
         assert self.branches is not None
         entries = await self.branches.judge(finding, fine)
         ends = await ends_of(finding, entries, self.branches.ancestry)
@@ -271,7 +273,7 @@ class KnownFindings:
         return after
 
     async def _run_inputs(self, finding: Finding, commit: str) -> dict[str, Reproduction]:
-        """Runs the inputs that tell about a build; without time for all, those left say nothing."""
+        """Runs the relevant inputs with a build; without time for all, the rest say nothing."""
         if not finding.live and not await self.bisector.may_reopen(finding, commit):
             return {}
         inputs = inputs_for(finding, self.where)
@@ -307,7 +309,7 @@ class KnownFindings:
             self.reopened.append(finding.key)
 
     def _showing(self, finding: Finding, ran: Reproduction | None) -> Finding:
-        """Returns the record with what it says about its input, which has changed."""
+        """Returns the record with updated texts about its input, which has changed."""
         path = self._path(finding, finding.input)
         data = path.read_bytes() if path.exists() else b""
         seen = None if ran is None else ran.last
@@ -332,7 +334,7 @@ class KnownFindings:
         return result
 
     async def _masks(self, ran: _Ran, commit: str, fresh: set[str]) -> dict[str, str]:
-        """Returns the inputs that show another failure instead, and the key of its finding."""
+        """Returns the inputs that now show another failure instead, and the key of its finding."""
         masks = {}
         before = {one.name: one for one in inputs_of(ran.finding)}
         for name, result in ran.results.items():
@@ -343,7 +345,8 @@ class KnownFindings:
             if others:
                 masks[name] = others[0].key
             elif titles and self.catalogue.is_live(before[name].masked_by):
-                masks[name] = before[name].masked_by  # what hid this finding has another name
+                # the finding that hid this one has another name
+                masks[name] = before[name].masked_by
             elif titles and (
                 self._is_another(ran.finding, result.signatures[0], fresh)
                 or await self._is_elsewhere(
@@ -354,9 +357,9 @@ class KnownFindings:
         return masks
 
     def _is_another(self, finding: Finding, shown: Signature, fresh: set[str]) -> bool:
-        """Returns whether a failure that nobody knows is another bug, not this one renamed.
+        """Returns whether an unknown failure is another bug, not this one renamed.
 
-        A limit that is exceeded and a failure are two things. A closed finding comes back only
+        An exceeded limit and a failure are never the same bug. A closed finding comes back only
         with a failure like its own.
         """
         if (shown.kind in LIMITS) != (finding.kind in LIMITS):
@@ -368,10 +371,10 @@ class KnownFindings:
     async def _is_elsewhere(
         self, finding: Finding, before: str, shown: Signature, commit: str
     ) -> bool:
-        """Returns whether an input fails in another function now, and neither has been renamed.
+        """Returns whether an input now fails in another function, and neither function was renamed.
 
-        The function where it failed `before` is still there, and the other one was there then. A
-        finding that was itself found behind another one is not divided: its place may just vary.
+        The function where it failed `before` still exists, and the other one existed then. A
+        finding that was itself found behind another one is not split: its place may just vary.
         """
         there, here = innermost(before), innermost(shown.title)
         callers = any(there == innermost(f" in {one}") for one in shown.frames) or any(
@@ -389,8 +392,8 @@ class KnownFindings:
     async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
         """Returns the failures that have nothing to do with one finding's inputs.
 
-        The inputs of several findings show them, or an input that shows none: a build that fails
-        at its start fails with everything.
+        Inputs of several findings show them, or an input that shows none: a build that fails at its
+        start fails with everything.
         """
         shown = Counter(
             title
@@ -423,11 +426,13 @@ class KnownFindings:
         return after
 
     async def _comes_after_all(self, finding: Finding, commit: str) -> bool:
-        """Checks descendants of all bad commits only: no other commit can have fixed the bug.
+        """Returns whether a commit descends from all bad commits: no other commit can have fixed
+        the bug.
 
-        It must be on the watched branch: a fix on another one is none before it is merged.
-        Commits that a forced push has left do not count. If nothing else showed the bug, only
-        the newest commit of a branch says that it is gone: what replaced them may have it, too.
+        It must be on the watched branch: a fix on another one does not count before it is merged.
+        Commits that a forced push has left behind do not count. If nothing else showed the bug,
+        only the newest commit of a branch can prove that it is gone: its replacements may have it,
+        too.
         """
         mirror = self.bisector.mirror
         if self.branches is not None and not await self.branches.leads_through(commit):
@@ -446,7 +451,9 @@ class KnownFindings:
 
 
 def _turn(finding: Finding, commit: str) -> tuple[bool, bool]:
-    """Returns when a finding is checked: live ones first, then those that have had their turn."""
+    """Returns a finding's turn: live ones first, and last those already checked with this
+    commit.
+    """
     return not finding.live, all(one.checked_in == commit for one in finding.inputs)
 
 

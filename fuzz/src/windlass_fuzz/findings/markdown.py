@@ -1,7 +1,7 @@
 """Puts text of foreign programs and repositories into Markdown, where it must stay text.
 
-Titles, subjects and output come from code that we do not trust. As code they cannot become
-links, images, HTML, mentions of people, or the hidden marks by which we find our own issues.
+Titles, subjects and output come from code that we do not trust. As code they cannot become links,
+images, HTML, mentions of people, or the hidden marks by which we find our own issues.
 """
 
 import re
@@ -27,14 +27,14 @@ def code(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Returns text without line breaks and characters that cannot be seen."""
+    """Returns text without line breaks and invisible characters."""
     return _UNSEEN.sub(" ", text).strip()
 
 
 def code_block(title: str, text: str) -> list[str]:
     """Returns text under a heading, in a block whose fence is longer than any in the text.
 
-    Characters that cannot be seen are escaped.
+    Invisible characters are escaped.
     """
     if not text:
         return []
@@ -44,7 +44,7 @@ def code_block(title: str, text: str) -> list[str]:
 
 
 def disarm(text: str) -> str:
-    """Breaks up what looks like a mark of ours."""
+    """Breaks up anything that looks like one of our marks."""
     return text.replace(MARK, DISARMED)
 
 

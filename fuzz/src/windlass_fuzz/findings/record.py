@@ -1,4 +1,4 @@
-"""The stored record of one bug: its inputs, its signatures, and each time that it came."""
+"""The stored record of one bug: its inputs, its signatures, and its origins."""
 
 import base64
 from typing import Final, Literal
@@ -30,13 +30,13 @@ class Evidence(msgspec.Struct, kw_only=True, frozen=True):
 class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     """An input that breaks builds; `name` is its file next to the record.
 
-    `title` is its signature when it was last run, `origin` the number of the origin that it
-    belongs to. `checked_in` is the last commit it was run with, and `checked` how that went:
-    `fails`, `fine`, or why that is not known. `masked_by` is the finding whose signature it
-    shows now. `combinations` are those of the matrix that it broke; `checked` then says what
-    they say together. It failed in `shown` of `tried` runs, all checks included, and in none of
-    the last `quiet` runs. `checker` is the part of the build that reported it, such as a
-    sanitizer: a build without it is no evidence.
+    `title` is its signature when it was last run, `origin` the number of the origin that it belongs
+    to. `checked_in` is the last commit it was run with, and `checked` the result: `fails`, `fine`,
+    or why that is not known. `masked_by` is the finding whose signature it shows now.
+    `combinations` are those of the matrix that it broke; `checked` then summarises them. It failed
+    in `shown` of `tried` runs, including all checks, and in none of the last `quiet` runs.
+    `checker` is the part of the build that reported it, such as a sanitizer: a build without it is
+    no evidence.
     """
 
     name: str
@@ -59,13 +59,12 @@ LATE: Final = "the search ran out of time"
 
 
 class Origin(msgspec.Struct, kw_only=True, frozen=True):
-    """One time that the bug came: the result of one search with one input.
+    """One time that the bug appeared: the result of one search with one input.
 
-    The bug came after `last_good` and not after `first_bad`. `suspects` are the commits
-    between them (at most some of `suspect_count`), `assumed` what the search took for granted,
-    and `tried` the builds that it ran, those of one `combination`. `gone_in` is the commit
-    that ended this time. `line_bad` is the first bad commit before the search entered a merge,
-    if it did.
+    The bug came after `last_good` and not after `first_bad`. `suspects` are the commits between
+    them (at most some of `suspect_count`), `assumed` lists the assumptions of the search, and
+    `tried` the builds that it ran, those of one `combination`. `gone_in` is the commit that ended
+    this time. `line_bad` is the first bad commit before the search entered a merge, if it did.
     """
 
     first_bad: str
@@ -100,10 +99,10 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
 class OnBranch(msgspec.Struct, kw_only=True, frozen=True):
     """What is known about the bug on one of several branches.
 
-    `shown` are the newest commits of the branch that showed it. `since` is the first commit on
-    the branch's own line that has it, `exact` if that is certain, and `merge` the merge through
-    which it came. `fixed_in` ran all inputs fine, those in `fixed_with`. After a forced push,
-    only `moved_to` or a later commit can be the fix. `back` means that it was fixed before.
+    `shown` are the newest commits of the branch that showed it. `since` is the first commit on the
+    branch's own line that has it, `exact` if that is certain, and `merge` the merge through which
+    it came. `fixed_in` ran all inputs fine, those in `fixed_with`. After a forced push, only
+    `moved_to` or a later commit can be the fix. `back` means that it was fixed before.
     """
 
     name: str
@@ -125,12 +124,12 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
 
     `input`, `size`, `excerpt`, `combination`, `command`, `shown`, `tried` and `output` are about
     the smallest input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
-    `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the
-    first build that shows the bug, and the newest one before it that does not; without
-    `last_good` the bug is as old as the oldest build. `suspects` lists the commits between.
-    `old` means that the fuzzed commit did not introduce it. `group` is shared by findings that
-    share a frame. A short input is in `excerpt` if it is text, else in `binary` as base64.
-    `branches` is filled if the solver has several; `issue_branches` is what its issue says of them.
+    `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the first
+    build that shows the bug, and the newest one before it that does not; without `last_good` the
+    bug is as old as the oldest build. `suspects` lists the commits between. `old` means that the
+    fuzzed commit did not introduce it. `group` is shared by findings that share a frame. A short
+    input is in `excerpt` if it is text, else in `binary` as base64. `branches` is filled if the
+    solver has several; `issue_branches` is what its issue says about them.
     """
 
     key: str
@@ -216,14 +215,14 @@ def excerpt_of(data: bytes) -> str:
 
 
 def binary_of(data: bytes) -> str:
-    """Returns a short input that is no text as base64, or ""."""
+    """Returns a short input that is not text as base64, or ""."""
     return base64.b64encode(data).decode() if len(data) <= EXCERPT and not excerpt_of(data) else ""
 
 
 def shorten(output: str, limit: int = OUTPUT) -> str:
-    """Cuts a long output in the middle: a report starts with the error and ends with a summary.
+    """Cuts the middle of a long output: a report starts with the error and ends with a summary.
 
-    What a program printed before the error gets a quarter of the room, and long lines are cut.
+    Output from before the error gets a quarter of the room, and long lines are cut.
     """
     if len(output) <= limit:
         return output
@@ -239,12 +238,12 @@ def _without_middle(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     half = limit // 2
-    return f"{text[:half]}\n[{len(text) - limit} characters left out]\n{text[-half:]}"
+    return f"{text[:half]}\n[{len(text) - limit} characters omitted]\n{text[-half:]}"
 
 
 def _short_line(line: str) -> str:
     left = len(line) - MAX_LINE
-    return line if left <= 0 else f"{line[:MAX_LINE]} [{left} characters left out]"
+    return line if left <= 0 else f"{line[:MAX_LINE]} [{left} characters omitted]"
 
 
 FINDING: Final[Codec[Finding | None]] = struct_codec("finding.json", Finding, None)

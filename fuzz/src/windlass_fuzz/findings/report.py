@@ -18,7 +18,7 @@ ROW = 16  # bytes in a line of a hexdump
 def render(finding: Finding, solver: str, location: str, where: Where = "bucket") -> str:
     """Returns the report; `location` is the key of the input in the bucket.
 
-    In the files of a check or in an archive for a colleague, it is the file of the input.
+    In the files of a check or in an archive, it is the input's file.
     """
     return "\n".join(
         [
@@ -42,7 +42,7 @@ def render(finding: Finding, solver: str, location: str, where: Where = "bucket"
 
 
 def _reproduce(finding: Finding, solver: str, location: str, where: Where) -> list[str]:
-    """Says where the input is and how to run it."""
+    """Returns where the input is and how to run it."""
     which = f"`{finding.found_in[:SHORT]}`{_combination(finding)}"
     size = count_of(finding.size, "byte")
     by_hand = shlex.join(finding.command)
@@ -99,7 +99,7 @@ def summary(finding: Finding) -> str:
 def branches_in_short(finding: Finding, shown: Callable[[str], str] = str) -> str:
     """Returns on which of several branches a bug is alive, and on which it is fixed.
 
-    `shown` returns how a name is written: anybody who may push chooses names.
+    `shown` escapes a name: anybody who may push chooses names.
     """
     parts = []
     for state in ("alive", "unsure", "fixed"):
@@ -149,11 +149,11 @@ def _state(finding: Finding) -> str:
 
 
 def _origins(finding: Finding) -> list[str]:
-    """Returns a table of the times that the bug came, if there is more to say than one commit."""
+    """Returns a table of the bug's origins, unless a single commit says it all."""
     assumed = any(one.assumed for one in finding.origins)
     if len(finding.origins) < 2 and not assumed and len(finding.suspects) < 2:
         return []
-    lines = ["## When it came", ""]
+    lines = ["## When it appeared", ""]
     for one in finding.origins:
         good = "an unknown commit" if one.last_good is None else f"`{one.last_good[:SHORT]}`"
         end = f", gone in `{one.gone_in[:SHORT]}`" if one.gone_in else ""

@@ -11,9 +11,9 @@ from windlass_fuzz.findings.markdown import count_of, one_line
 from windlass_fuzz.findings.record import Finding
 
 SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-# By these GitHub tells alerts apart and finds them again in later uploads.
+# GitHub uses these to tell alerts apart and to find them again in later uploads.
 FINGERPRINT: Final = "primaryLocationLineHash"
-MAX_SOURCE: Final = 1024 * 1024  # bytes of a file that is searched for functions
+MAX_SOURCE: Final = 1024 * 1024  # maximum bytes of a file that is searched for functions
 _LINK: Final = re.compile(r"[\\\[\]]")
 _PLACE: Final = re.compile(r"([\w./+-]+\.\w{1,4}):(\d{1,7})")
 RULES: Final = {
@@ -48,7 +48,7 @@ def place_of(finding: Finding, sources: Path, changed: Sequence[str]) -> Place:
     """Returns the first line in the output that is a line of the repository.
 
     Without one, it is the innermost function that the change contains, or else the first changed
-    file that is still there: a result without a place is not shown.
+    file that still exists: a result without a place is not shown.
     """
     for match in _PLACE.finditer(finding.output):
         file = _file_in(match[1], sources)
@@ -93,7 +93,7 @@ def _rule(kind: str, text: str) -> dict[str, Any]:
 
 
 def _message(finding: Finding) -> str:
-    """Says what was found; brackets would make links of what a program printed."""
+    """Describes the finding; brackets would turn a program's output into links."""
     text = f"{one_line(finding.title)} (with an input of {count_of(finding.size, 'byte')})"
     return _LINK.sub(r"\\\g<0>", text)
 

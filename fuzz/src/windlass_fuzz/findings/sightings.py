@@ -1,4 +1,4 @@
-"""What a sighting, a check or a search changes in the record of a finding. Pure functions."""
+"""Changes to a finding's record after a sighting, a check or a search. Pure functions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -11,7 +11,7 @@ from windlass_fuzz.findings.record import SHOWN, SIGNATURES, Finding, KeptInput,
 
 INPUTS: Final = 10
 ANYWHERE: Final = Where()
-REOPENINGS: Final = 5  # a finding that came back so often is set aside
+REOPENINGS: Final = 5  # a finding that came back this often is set aside
 
 
 def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Finding:
@@ -44,7 +44,7 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
 
 
 def kept(inputs: Iterable[KeptInput], limit: int) -> list[KeptInput]:
-    """Returns the inputs to keep: failing ones first, then those that differ, then small ones."""
+    """Returns the inputs to keep: failing ones first, then distinct ones, then small ones."""
     known: dict[str, KeptInput] = {}
     for one in inputs:
         known[one.name] = merged(known[one.name], one) if one.name in known else one
@@ -94,7 +94,7 @@ def is_gone(finding: Finding, commit: str) -> bool:
 
 
 def doubt_about(inputs: list[KeptInput], commit: str) -> str:
-    """Says why a finding of which no input fails cannot be closed; "" if there is no doubt."""
+    """Returns why a finding without failing inputs cannot be closed; "" if it can."""
     here = [one for one in inputs if one.checked_in == commit]
     if any(one.checked == FAILS for one in here):
         return ""
@@ -132,7 +132,7 @@ def reopened(known: Finding) -> Finding:
 
 
 def quarantine(known: Finding, why: str) -> Finding:
-    """Sets a finding aside: it is watched, but neither filed nor a reason to refuse a change."""
+    """Sets a finding aside: it is watched, but it is not filed and blocks no change."""
     return msgspec.structs.replace(known, state="quarantined", note=why)
 
 
@@ -199,20 +199,20 @@ def _checked(
 
 
 def _quiet_before(one: KeptInput) -> int:
-    """Returns in how many quiet runs a flaky failure was there all the same."""
+    """Returns how many quiet runs preceded a flaky failure that came back."""
     return one.quiet if one.shown < one.tried else 0
 
 
 def _quiet_enough(one: KeptInput, quiet: int) -> str:
-    """Says that an input is fine if it ran so often that a rare failure would have come."""
+    """Returns that an input is fine if it ran often enough to show a rare failure."""
     needed = tries_needed(one.shown, one.tried)
     if quiet >= needed:
         return FINE
-    return f"fails rarely, and ran fine {quiet} of the {needed} times that say that it is fixed"
+    return f"fails rarely, and ran fine {quiet} of the {needed} times that would prove a fix"
 
 
 def _fewer(known: list[str], new: list[str]) -> list[str]:
-    """Returns what names the bug: the operators of a smaller input are better than more of them."""
+    """Returns the better name: a smaller input has fewer operators."""
     return new if not known or (new and set(new) < set(known)) else known
 
 

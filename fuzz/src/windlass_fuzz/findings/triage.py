@@ -45,11 +45,11 @@ from windlass_fuzz.state.state_file import UnreadableState
 
 MAX_FILES: Final = 5_000
 LOOKS: Final = 4
-MORE_LOOKS: Final = 16  # for inputs that did not fail in these
-MAX_QUIET: Final = 20  # of such inputs
-SHARE: Final = 2  # one in so many of a finding's inputs is kept as it was found
-ASKED: Final = 3  # inputs that the build of a fix is asked about, however late it is
-ASKING_MS: Final = 10_000  # for them
+MORE_LOOKS: Final = 16  # tries for inputs that did not fail in the first ones
+MAX_QUIET: Final = 20  # maximum of such inputs
+SHARE: Final = 2  # of this many inputs of a finding, one is kept as it was found
+ASKED: Final = 3  # inputs that are run with the build of a fix, however late it is
+ASKING_MS: Final = 10_000  # time for them
 MAX_ASKED: Final = 30
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
@@ -70,7 +70,7 @@ class Failure(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """How an input failed, in the last of some looks."""
+    """How an input failed, in the last of several runs."""
 
     path: Path
     seen: Observation
@@ -79,7 +79,9 @@ class _Seen(NamedTuple):
 
 @dataclass(slots=True)
 class Triage:
-    """Handles the failures of one run until `deadline_ms`; `left` are files without their turn."""
+    """Handles the failures of one run until `deadline_ms`; `left` are files that were not
+    handled.
+    """
 
     judge: Judge
     engine_name: str
@@ -115,13 +117,13 @@ class Triage:
                 failures += await self._beside(failure, finding)
         if self.left:
             left = count_of(len(self.left), "input")
-            self.notify(f"not looked into, as the time is over: {left}")
+            self.notify(f"not triaged, as the time is over: {left}")
         return list(found.values())
 
     async def _group(self, crashes: Path) -> list[Failure]:
-        """Returns the failures with their inputs, those that nobody knows first.
+        """Returns the failures with their inputs, unknown ones first.
 
-        Every file is run once. Where a stack has to name the failure, which takes long, inputs
+        Every file is run once. A failure that needs a stack for its name takes longer, so inputs
         that look different take turns.
         """
         files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
@@ -166,7 +168,7 @@ class Triage:
         return seen, looks
 
     async def _look_longer(self, quiet: list[Path], failures: dict[str, Failure]) -> None:
-        """Gives inputs that did not fail again some more tries, and drops them then."""
+        """Gives inputs that did not fail again some more tries, then drops them."""
         dropped = len(quiet[MAX_QUIET:])
         for path in quiet[:MAX_QUIET]:
             if self._late():
@@ -208,7 +210,7 @@ class Triage:
                 f"known, and fixed since in {known.fixes[0][:12] if known else ''}: {title}"
             )
             return None
-        if beyond:  # as they are: a smaller one might be what the fix mends
+        if beyond:  # unmodified: a smaller one might be fixed by an incomplete fix
             failure = Failure(failure.signature, beyond)
             small, minimised = beyond[0], False
         else:
@@ -232,7 +234,9 @@ class Triage:
         return Failure(signature, [small]), seen
 
     async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
-        """Returns a finding of the same function that the same commit brought: they are one bug."""
+        """Returns a finding in the same function that the same commit introduced: they are one
+        bug.
+        """
         bisector, signature = self.dating.bisector, failure.signature
         path = failure.paths[0]
         tries = tries_for(again.shown, again.tried, self.tries)
@@ -251,9 +255,10 @@ class Triage:
         return None
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
-        """Returns what is left of an input without what a finding is about, if that fails too.
+        """Returns the rest of an input without the parts that a finding is about, if that fails
+        too.
 
-        An input may show two bugs, and only what is named by its input can hide one.
+        An input may show two bugs, and only a bug that is named by its input can hide another.
         """
         path = failure.paths[0]
         if not failure.signature.family or not set(finding.frames) < set(failure.signature.frames):
@@ -272,10 +277,10 @@ class Triage:
     async def _beyond_fix(
         self, known: Finding | None, failure: Failure, commit: str
     ) -> list[Path] | None:
-        """Returns the inputs of a commit without the fix that the fix does not mend.
+        """Returns the inputs of a commit without the fix that the fix does not cure.
 
-        None if that is no question: the finding is open, the commit has the fix, or no build of
-        a fix tells.
+        Returns None if that does not apply: the finding is open, the commit has the fix, or no
+        build of a fix can tell.
         """
         bisector = self.dating.bisector
         if known is None or known.live or await bisector.may_reopen(known, commit):
@@ -283,7 +288,7 @@ class Triage:
         failing: list[Path] = []
         unknown = False
         slow = failure.signature.kind in Slow
-        # Some are asked also if the time is over: without an answer, it would be open again.
+        # Some are run even if the time is over: without an answer, it would be reopened.
         until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
         asked = _spread(failure.paths, MAX_ASKED)
         for number, path in enumerate(asked):
@@ -309,14 +314,14 @@ class Triage:
         if not again.shown:
             more = await self.judge.reproduce(failure.paths[0], MORE_TRIES)
             if not more.shown and failure.seen is not None:
-                # It failed again when we looked at it, as it did for the engine.
+                # It failed again when we ran it, as it did for the engine.
                 tried = again.tried + more.tried + failure.looks
                 return Reproduction(1, tried, (failure.signature,), failure.seen, more.unclear)
             again = _added(again, more)
         return await self._count_flaky(failure.paths[0], again)
 
     async def _count_flaky(self, path: Path, again: Reproduction) -> Reproduction:
-        """Runs a flaky input until it is known about how often it fails."""
+        """Runs a flaky input until its failure rate is roughly known."""
         while 0 < again.shown < SEEN_ENOUGH and again.tried < FLAKY_TRIES and not self._late():
             more = await self.judge.reproduce(path, self.tries, late=self._late)
             if not more.tried:
@@ -361,7 +366,7 @@ class Triage:
     async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> bool:
         """Returns whether an input shows the same failure.
 
-        Without the stack, which takes long, any crash counts if the stack is what names it.
+        Getting a stack takes long, so if only a stack would name the failure, any crash counts.
         """
         seen = await self.judge.look(path, deep=deep)
         if seen.outcome != "fails" or seen.signature is None:
@@ -397,9 +402,9 @@ class Triage:
         )  # fmt: skip
 
     async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
-        """Keeps some more inputs as they are: an incomplete fix may mend only the smallest.
+        """Keeps some more inputs unmodified: an incomplete fix may cure only the smallest.
 
-        A title from output alone may stand for several bugs, so more of its inputs are kept.
+        A title from output alone may cover several bugs, so more of its inputs are kept.
         """
         others = [path for path in failure.paths[1:] if not self._of_another(path, key)]
         if failure.signature.source != "output":
@@ -442,7 +447,7 @@ class Triage:
 
 
 def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int) -> None:
-    """Adds an input to the failure that it shows, if it shows one."""
+    """Adds an input to the failure that it shows, if any."""
     if seen.outcome == "fails" and seen.signature is not None:
         name = str(path) if seen.signature.family else seen.signature.title
         fresh = Failure(seen.signature, [], seen, looks)
@@ -472,7 +477,7 @@ def _with_stack(failure: Failure, again: Reproduction) -> Failure:
 
 
 def _spread(paths: list[Path], count: int) -> list[Path]:
-    """Returns so many of the paths, from the last one on, at equal distances."""
+    """Returns `count` evenly spaced paths, from the last one on."""
     if len(paths) <= count:
         return paths[::-1]
     last = len(paths) - 1
@@ -488,7 +493,7 @@ def _different(paths: list[Path]) -> list[Path]:
 
 
 def _by_turn(path: Path) -> tuple[bool, int, str]:
-    """Orders inputs so that those of earlier runs have their turn before new ones."""
+    """Sorts inputs so that those of earlier runs come before new ones."""
     return not path.name.startswith(KEPT), *_by_size(path)
 
 

@@ -1,7 +1,7 @@
-"""Inputs that broke a build and were not looked into: kept in the bucket until somebody does.
+"""Inputs that broke a build and were not triaged: kept in the bucket until they are.
 
-A run uploads them while it fuzzes, so a killed run loses none, and a run without time for all
-of them leaves the rest to the next one.
+A run uploads them while it fuzzes, so a killed run loses none, and a run without time for all of
+them leaves the rest to the next one.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from windlass_fuzz.state.pipeline import Pipeline
 MAX_INPUTS: Final = 500  # inputs per commit
 MAX_BYTES: Final = 8 * 1024 * 1024
 NAME_LENGTH: Final = 32
-KEPT: Final = "kept-"  # how the files of inputs that waited begin
+KEPT: Final = "kept-"  # prefix of the files of inputs that waited
 
 
 class Untriaged:
@@ -63,9 +63,9 @@ class Untriaged:
         return len(keys)
 
     async def finish(self, commit: str, left: list[Path]) -> None:
-        """Removes the inputs of a commit that were looked into; `left` were not.
+        """Removes the triaged inputs of a commit; `left` were not triaged.
 
-        What is left may be a part of an input, and is stored if it is not yet.
+        A file that is left may be a new part of an input; then it is stored.
         """
         waiting = {
             self._key(commit, path.read_bytes(), plain_ending(path.name)): path for path in left
@@ -76,7 +76,7 @@ class Untriaged:
         await self._bucket.delete([key for key in keys if key not in waiting])
 
     async def pass_on(self, commit: str, later: str) -> None:
-        """Leaves the inputs of a commit whose build is gone to a commit that has one."""
+        """Moves the inputs of a commit whose build is gone to a commit that has one."""
         keys = (await self.commits()).get(commit, [])
         for key in keys:
             stored = await self._bucket.get(key)
@@ -113,6 +113,6 @@ async def forget_orphans(pipeline: Pipeline, combinations: Collection[str]) -> N
         try:
             key = build_key(pipeline.solver, "production", commit, combination)
         except InvalidInput:
-            continue  # somebody else put it there
+            continue  # another run put it there
         if not await pipeline.bucket.exists(key):
             await pipeline.bucket.delete(keys)

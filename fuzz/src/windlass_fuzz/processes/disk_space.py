@@ -22,7 +22,7 @@ def report_disk_full(where: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             raise DiskFull(
-                f"no disk space left at {where} ({error.strerror}); free some, or choose "
-                "another folder with --work"
+                f"no disk space left at {where} ({error.strerror}); free some space, or "
+                "choose another folder with --work"
             ) from None
         raise

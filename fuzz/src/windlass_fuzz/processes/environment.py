@@ -1,6 +1,6 @@
 """The environment of programs that come from a repository: builds, targets, generators of seeds.
 
-Who can push a commit, or open a pull request, decides what they do.
+Anyone who can push a commit, or open a pull request, decides what they do.
 """
 
 import os
@@ -10,7 +10,8 @@ from typing import Final
 _CREDENTIAL: Final = re.compile(
     r"(?:.*_)?(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|APIKEY"
     r"|(?:API|ACCESS|PRIVATE|SIGNING)_KEY)(?:_.*)?"
-    # Ours, those of the bucket, and files with which a step of GitHub Actions changes later ones.
+    # Our own variables, those of the bucket, and files with which a step of GitHub Actions changes
+    # later ones.
     r"|(?:WINDLASS|AWS|ACTIONS)_.*|GITHUB_(?:ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)",
     re.IGNORECASE,
 )
@@ -18,7 +19,7 @@ PASSED: Final = "WINDLASS_FUZZ_PASS_ENV"  # names of variables that builds and t
 
 
 def inherited_environment() -> dict[str, str]:
-    """Returns our environment without what looks like a credential, unless it is passed by name."""
+    """Returns our environment without anything like a credential, unless it is passed by name."""
     passed = {name.strip() for name in os.environ.get(PASSED, "").split(",")}
     return {
         name: value

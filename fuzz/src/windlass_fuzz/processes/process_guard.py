@@ -17,7 +17,7 @@ from typing import Final
 from windlass_fuzz.processes import guard_program
 
 VARIABLE: Final = "WINDLASS_FUZZ_GUARD"
-# A hook of git that starts us says with these which repository it is about; ours are others.
+# A git hook that starts us sets these for its own repository; ours are different.
 _OF_HOOKS: Final = frozenset((
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_QUARANTINE_PATH",

@@ -133,7 +133,7 @@ def tail(log: Path, limit: int = 64 * 1024) -> str:
 
 
 def head_and_tail(log: Path, limit: int = 64 * 1024) -> str:
-    """Returns a program's output as text; of a long one, its beginning and its end.
+    """Returns a program's output as text; for a long one, its beginning and its end.
 
     A report starts with what went wrong and ends with a summary.
     """
@@ -145,7 +145,7 @@ def head_and_tail(log: Path, limit: int = 64 * 1024) -> str:
         head = file.read(limit // 2).decode(errors="replace")
         file.seek(size - limit // 2)
         end = file.read().decode(errors="replace")
-    return f"{head}\n[{size - limit} bytes left out]\n{end}"
+    return f"{head}\n[{size - limit} bytes omitted]\n{end}"
 
 
 async def _start(
@@ -163,7 +163,9 @@ async def _start(
 
 
 def _with_file_size(argv: Sequence[str], most: int) -> Sequence[str]:
-    """Returns a command that limits its files first: a quick one would write before we could."""
+    """Returns a command that limits its own file sizes: a quick program would write before we
+    could.
+    """
     if not most:
         return argv
     return ["sh", "-c", f'ulimit -f {-(-most // BLOCK)}; exec "$@"', "sh", *argv]

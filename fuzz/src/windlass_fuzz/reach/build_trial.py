@@ -12,22 +12,22 @@ from windlass_fuzz.errors import InvalidSetting
 from windlass_fuzz.reach.measurement import measurement_of
 
 FUZZ_MS: Final = 2_000
-SLOW_MS: Final = 3_000  # of a test
+SLOW_MS: Final = 3_000  # time limit for a test
 MEASURE_MS: Final = 60_000
 
 
 async def production_trouble(
     engine: Engine, tests: Sequence[Path], folder: Path, took_ms: int
 ) -> str:
-    """Fuzzes for a moment, if the engine counts coverage; says if it reaches no code.
+    """Fuzzes briefly, if the engine counts coverage; returns a complaint if it reaches no code.
 
-    A build that needs long for a test would only get started in that time, and is not tried.
+    A build that needs long for a test would barely start in that time, so it is not tried.
     """
     if not getattr(engine, "counts_coverage", False) or took_ms > SLOW_MS:
         return ""
     fine = [path for path in tests if (await engine.classify(path)).kind == "fine"]
     if not fine:
-        return ""  # an engine that starts from inputs that fail may count nothing
+        return ""  # an engine that starts from failing inputs may count nothing
     corpus, crashes = folder / "corpus", folder / "crashes"
     corpus.mkdir(parents=True)
     crashes.mkdir()
@@ -35,7 +35,7 @@ async def production_trouble(
         count = await engine.fuzz(Campaign(fine[:1], corpus, crashes, FUZZ_MS, 1, True))
     except EngineFailed as error:
         return f"the new build cannot be fuzzed: {error}"
-    if count.coverage == 0 and not count.bugs:  # one that fails at once has reached code
+    if count.coverage == 0 and not count.bugs:  # a build that fails at once has reached code
         return "the new build covers no code: is it built for this engine?"
     return ""
 
@@ -43,7 +43,7 @@ async def production_trouble(
 async def coverage_trouble(
     solver: Solver, build: LocalBuild, tests: Sequence[Path], folder: Path, clock: Clock
 ) -> str:
-    """Runs tests with the coverage build; says if they reach no function."""
+    """Runs tests with the coverage build; returns a complaint if they reach no function."""
     folder.mkdir(parents=True)
     try:
         measurement = measurement_of(solver, build, folder, clock, 1, MEASURE_MS)

@@ -1,7 +1,7 @@
-"""Makes the HTML coverage report of a commit: the pages of each target, and one that lists them.
+"""Makes the HTML coverage report of a commit: the pages of each target, and a list of them.
 
-A target that cannot be measured says why in that list and stops nothing. Without a matrix there
-is one target, and the first page is that of its tool.
+A target that cannot be measured says why in that list and stops nothing. Without a matrix there is
+one target, and the first page is the tool's own.
 """
 
 import html

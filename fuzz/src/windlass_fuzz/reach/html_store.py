@@ -1,7 +1,7 @@
 """The newest HTML coverage report in the bucket: a description, and its pages beside it.
 
-The pages are written first under a name of their own, then the description that names them, and
-then the pages of older reports are deleted: a reader finds a whole report or none.
+The pages are written first under a unique name, then the description that names them, and then the
+pages of older reports are deleted: a reader finds a whole report or none.
 """
 
 import gzip
@@ -41,9 +41,9 @@ class TargetReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReportInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes a report. `complete` says that all inputs ran before the time was over.
+    """Describes a report. `complete` says that all inputs ran in time.
 
-    Of several `targets` each has pages of its own. The figures count what any target reaches.
+    With several `targets`, each has its own pages. The figures count what any target reaches.
     """
 
     id: str
@@ -68,7 +68,7 @@ class HtmlStore:
         self._prefix = report_prefix(pipeline.solver)
 
     async def save(self, folder: Path, info: ReportInfo) -> ReportInfo:
-        """Stores the pages in a folder as the newest report; pages that are too large are not."""
+        """Stores the pages in a folder as the newest report, except pages that are too large."""
         pages = [path for path in sorted(folder.iterdir()) if _PAGE.match(path.name)]
         if sum(path.stat().st_size for path in pages) > MAX_REPORT:
             message = f"the HTML report has more than {MAX_REPORT} bytes; it was not stored"

@@ -1,4 +1,4 @@
-"""Runs inputs under the coverage build of a commit and says what they reach."""
+"""Runs inputs with the coverage build of a commit and returns what they reach."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from windlass_fuzz.processes.runner import Limits
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The inputs that ran so far under one build add up in `collector`."""
+    """The inputs that ran so far with one build add up in `collector`."""
 
     options: CoverageOptions
     build: LocalBuild
@@ -35,7 +35,7 @@ class Measurement:
     async def make_html(
         self, reach: Reach, sources: Path, into: Path, first: int | None = None
     ) -> MadePages:
-        """Writes the pages of the report, those of one target of several from number `first` on."""
+        """Writes the pages of the report; for one target of several, from number `first` on."""
         collector = self.collector
         return await make_html(collector.tools, collector.folder, reach, sources, into, first)
 
@@ -48,7 +48,7 @@ def measurement_of(
     cores: int,
     tool_ms: int = TOOL_MS,
 ) -> Measurement:
-    """Returns a measurement in an empty folder; raises if the solver says not how tests run."""
+    """Returns a measurement in an empty folder; raises if the solver does not say how tests run."""
     options = coverage_options(solver)
     made = CoverageBuild(build.folder, Path(build.metadata.root), options.binary)
     limits = Limits(options.timeout_ms, memory=solver.memory_bytes)
@@ -61,7 +61,7 @@ async def news_of(
 ) -> News | None:
     """Returns what `fresh` inputs reach that those `before` do not, with the same build.
 
-    None if that is not known: the time was too short, or the build counts nothing.
+    Returns None if unknown: the time was too short, or the build counts nothing.
     """
     if not fresh:
         return News([], 0)

@@ -1,4 +1,4 @@
-"""The record of what a commit's fuzzing reached that nothing had reached before."""
+"""The record of what the fuzzing of a commit was the first to reach."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ COMMITS: Final = 200  # whose records are kept
 
 
 class TargetReach(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of one target reached first: functions as path:signature, some of them."""
+    """What the runs of one target were the first to reach: some functions as path:signature."""
 
     functions: list[str] = []
     function_count: int = 0
@@ -34,7 +34,7 @@ class TargetReach(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitReach(msgspec.Struct, frozen=True, kw_only=True):
-    """What the fuzzing of one commit reached first, by target."""
+    """What the fuzzing of one commit was the first to reach, by target."""
 
     targets: dict[str, TargetReach] = {}
 

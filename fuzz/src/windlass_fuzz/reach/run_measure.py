@@ -1,7 +1,7 @@
 """Measures what one run reached that neither tests nor corpus had reached before.
 
-Both sides run under the same coverage build, that of the fuzzed commit, so the difference is the
-work of this run and not of the commit's changes.
+Both sides run with the same coverage build, the fuzzed commit's, so the difference comes from this
+run and not from the commit's changes.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ TOOL_MS: Final = 60_000
 
 
 class RunReach(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run reached first: some functions as path:signature, and how many."""
+    """What a run was the first to reach: some functions as path:signature, and how many."""
 
     functions: list[str]
     function_count: int
@@ -47,8 +47,8 @@ class RunMeasure:
     ) -> RunReach | None:  # fmt: skip
         """Measures the inputs of the corpus that were not `fetched`, and records the result.
 
-        Returns None if that is not known: there is no coverage build, it counts nothing, or
-        the time is too short.
+        Returns None if unknown: there is no coverage build, it counts nothing, or the time is too
+        short.
         """
         before, fresh = _split(tests, corpus, fetched)
         clock = self.pipeline.runtime.clock
@@ -76,7 +76,7 @@ class RunMeasure:
 def _split(
     tests: Sequence[Path], corpus: Path, fetched: Collection[str]
 ) -> tuple[list[Path], list[Path]]:
-    """Returns the inputs that were there before, and those that are new, each content once."""
+    """Returns the earlier inputs and the new ones, each content once."""
     known = {_digest(path): path for path in tests}
     fresh: dict[str, Path] = {}
     for path in sorted(corpus.iterdir()):

@@ -1,9 +1,9 @@
 """The builder: takes a commit, makes its builds, uploads them and marks the commit.
 
-With a matrix there is a build for each combination; one that cannot be made is red in `status`.
+With a matrix there is a build for each combination; a failed one is red in `status`.
 
-The commit leaves the queue only when all of that is done, or the build itself has failed. If
-the machine is at fault (disk, repository), the builder releases the commit instead.
+The commit leaves the queue only when all of that is done, or the build itself has failed. If the
+machine is at fault (disk, repository), the builder releases the commit instead.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ OUTPUT_CHARS: Final = 4_000  # how much of a log an error shows
 
 
 class CannotBuild(WindlassError):
-    """A commit cannot be built: how its build ended, and the end of what it printed."""
+    """A commit cannot be built: how its build ended, and the end of its output."""
 
     def __init__(self, why: str, output: str) -> None:
         super().__init__(f"{why}; output: {output}")
@@ -52,8 +52,8 @@ class CannotBuild(WindlassError):
 class BuildReport(msgspec.Struct, kw_only=True):
     """The result of a builder's run; `given_up` lists commits whose builds crashed too often.
 
-    `alarm` says what is wrong with a build that was made. `broken` are combinations of the
-    matrix that could not be built, and why.
+    `alarm` says what is wrong with a build that was made. `broken` are combinations of the matrix
+    that could not be built, and why.
     """
 
     outcome: Literal["built", "failed", "nothing"]
@@ -75,7 +75,7 @@ class Builder:
     work: Path
     notify: Callable[[str], None] = lambda _: None
     lease_ms: int = LEASE_MS
-    says_keys: bool = True  # of the objects that it stores
+    says_keys: bool = True  # keys of the objects that it stores
 
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Builds the given commit, or the next one in the queue."""
@@ -134,7 +134,7 @@ class Builder:
     async def _try_out(self, commit: str, mirror: Mirror, one: Combination) -> str:
         """Runs some tests with a new build; a build that answers none of them raises an alarm.
 
-        The commit stays built: only fuzzing shows whether the build is of no use.
+        The commit stays built: only fuzzing shows whether the build is useless.
         """
         try:
             alarm = await alarm_about(commit, one, self.pipeline, mirror, self.work / "trial")
@@ -167,7 +167,7 @@ class Builder:
         return mirror
 
     async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:
-        """Does that, and returns what is wrong with a new production build."""
+        """Does the same, and returns what is wrong with a new production build."""
         mirror = await self.make(commit, kinds)
         full = await mirror.require(commit)
         if "production" not in kinds:
@@ -208,7 +208,7 @@ class Builder:
     ) -> BuiltCombinations:
         """Makes the builds of all combinations; returns nothing without a matrix.
 
-        Without a matrix there is one build, which must not fail; with one, not all of them may.
+        Without a matrix the one build must not fail; with one, at least one must succeed.
         """
         built: list[str] = []
         failed: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Checks a change before it is merged: fuzzes what it reaches, and refuses it for new bugs.
 
-A bug is new if the change's build shows it and the base's does not. The check reads the corpus
-and the coverage map from the bucket if there is one, and writes nothing there. Without a map it
-makes one: pull requests of strangers see no bucket.
+A bug is new if the change's build shows it and the base's does not. The check reads the corpus and
+the coverage map from the bucket if there is one, and writes nothing there. Without a map it makes
+one, since pull requests of strangers have no bucket.
 """
 
 import re
@@ -59,13 +59,13 @@ from windlass_fuzz.state.rules import touches_code
 from windlass_fuzz.state.state_file import Runtime
 
 Age = Literal["new", "old", "flaky"]
-COMPARED: Final = 100  # inputs of a finding, of which some are compared with the base
-FIXED: Final = 10  # one in so many parts of the budget is added for what the change fixes
-MAPPING: Final = 4  # one in so many parts of the budget is added for mapping tests
-BUILD: Final = "== production-"  # begins the log of the build of a combination
+COMPARED: Final = 100  # inputs of a finding that are compared with the base, at most
+FIXED: Final = 10  # this fraction of the budget is added to find what the change fixes
+MAPPING: Final = 4  # this fraction of the budget is added to map tests
+BUILD: Final = "== production-"  # heading of a combination's build log
 _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
-UNBUILT: Final = "it changes nothing that builds and tests depend on"
+UNBUILT: Final = "it changes no file that builds and tests depend on"
 RESULTS: Final = ("summary.md", "report.sarif", "result.json")
 MAX_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
@@ -73,7 +73,7 @@ MAX_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 class CheckedFinding(msgspec.Struct, kw_only=True):
     """A finding of a check; `base` says how the base's build handles its input.
 
-    If the base fails in another way, `base_title` says in which.
+    If the base fails in another way, `base_title` names it.
     """
 
     key: str
@@ -87,17 +87,17 @@ class CheckedFinding(msgspec.Struct, kw_only=True):
 
 
 class Told(NamedTuple):
-    """What the base's build says about an input, and in which other way it fails, if it does."""
+    """How the base's build handles an input, and its title if it fails in another way."""
 
     said: str
     title: str = ""
 
 
 class CheckReport(msgspec.Struct, kw_only=True):
-    """The result of a check; only `passed` lets a change through, `why` says more.
+    """The result of a check; only `passed` accepts a change, `why` explains it.
 
-    `branch` is the one of several that the change goes to, unless its base was named. `output` is
-    what the change's builds printed that failed, `base_why` says why the base cannot be built.
+    `branch` is the solver's branch that the change goes to, unless a base was given. `output` is
+    the output of the change's failed builds, `base_why` says why the base cannot be built.
     """
 
     outcome: Literal["passed", "refused", "unhealthy"]
@@ -131,7 +131,9 @@ class ChangeCheck:
     findings: list[Finding] = field(default_factory=list)
 
     async def run_once(self, base: str | None = None, head: str = "HEAD") -> CheckReport:
-        """Checks a change; `base` defaults to where it left the nearest branch of the solver."""
+        """Checks a change; `base` defaults to the point where it left the nearest branch of the
+        solver.
+        """
         self._remove_results()
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         await mirror.fetch()
@@ -216,7 +218,7 @@ class ChangeCheck:
         return await fixed_findings(self.solver, stored, run, until_ms, self.notify)
 
     async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
-        """Finds out which tests reach which functions, unless that is known; needs no success."""
+        """Maps which tests reach which functions, unless that is known; may fail."""
         if not solver.health.coverage or await local.bucket.exists(coverage_key(solver.name)):
             return
         plain = msgspec.structs.replace(solver, coverage={**solver.coverage, "html": False})
@@ -243,7 +245,7 @@ class ChangeCheck:
         return None
 
     def _printed_by(self, failed: Collection[str]) -> str:
-        """Returns what the builds of combinations that failed have printed."""
+        """Returns the output of the failed builds of combinations."""
         log = self.work / "build.log"
         if not failed or not log.exists():
             return ""
@@ -259,7 +261,7 @@ class ChangeCheck:
         return {*made.built, *made.failed} >= set(local.matrix)
 
     async def _lost(self, local: Pipeline, base: str, combinations: list[CombinationReport]) -> str:
-        """Says which combinations work with the base, but not with the change."""
+        """Returns which combinations work with the base, but not with the change."""
         built = (await local.built(base)).built
         lost = [one for one in combinations if one.outcome != "fuzzed" and one.combination in built]
         return "; ".join(f"{one.combination}: {one.why}" for one in lost)
@@ -267,7 +269,7 @@ class ChangeCheck:
     async def _nearest(self, mirror: Mirror, head: str) -> Head | None:
         """Returns the watched branch with the fewest commits between it and the change.
 
-        Branches that have the change already do not count; None if the solver has only one.
+        Branches that already have the change do not count; None if the solver has only one.
         """
         if not self.solver.has_branches:
             return None
@@ -289,7 +291,7 @@ class ChangeCheck:
         return touches_code([path], self.solver.commits.extensions)
 
     def _local(self) -> Pipeline:
-        """Returns a pipeline in a folder of its own: a check leaves no trace."""
+        """Returns a pipeline in a temporary folder: a check leaves no trace."""
         return self._pipeline(DirectoryBucket(fresh_folder(self.work / "check")))
 
     def _pipeline(self, bucket: Bucket) -> Pipeline:
@@ -297,7 +299,7 @@ class ChangeCheck:
         return Pipeline(bucket, self.solver.name, self.runtime, self.holder, matrix)
 
     async def _copy_known(self, local: Bucket, base: str) -> None:
-        """Copies what helps from the bucket; a bucket that does not answer stops nothing."""
+        """Copies useful data from the bucket; an unresponsive bucket stops nothing."""
         if self.stored is None:
             return
         name = self.solver.name
@@ -334,12 +336,12 @@ class ChangeCheck:
     ) -> CheckedFinding:
         """Runs the inputs of a finding with the base's build of the combination it broke.
 
-        Two bugs may fail in the same way: one input that the base runs is enough to be new.
+        Two bugs may fail in the same way: one input that the base runs fine makes it new.
         """
         one = next(c for c in combinations_of(self.solver) if c.name == finding.combination)
         builds = BuildCache(local, fresh_folder(self.work / "builds"), one.name)
         before, after = await builds.fetch(base), await builds.fetch(head)
-        told = Told(f"does not tell: {one.name or 'it'} could not be built")
+        told = Told(f"cannot tell: {one.name or 'it'} could not be built")
         if before is not None:
             told = await self._ask(local, one, before, finding)
         if before is not None and after is not None and told.said == FAILS_TOO:
@@ -368,7 +370,7 @@ class ChangeCheck:
             titles = [signature.title for signature in result.signatures]
             another = bool(titles) and finding.names.isdisjoint(titles)
             return Told(FAILS_TOO, titles[0] if another else "")
-        return Told("runs it fine" if result.fine else f"does not tell: the input {result.unclear}")
+        return Told("runs it fine" if result.fine else f"cannot tell: the input {result.unclear}")
 
     async def _always_fails(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
@@ -379,7 +381,7 @@ class ChangeCheck:
     async def _run(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
     ) -> Reproduction:
-        """Runs the input that stands for a finding with a build, as often as its kind needs."""
+        """Runs the representative input of a finding with a build, as often as its kind needs."""
         path = self.work / input_name(finding)
         await FindingStore(local).fetch_input(finding, path)
         judge = EngineFactory(one.solver, local, self.work, one.env).judge(build.folder)
@@ -387,7 +389,7 @@ class ChangeCheck:
         return await judge.reproduce(path, tries, finding.kind in Slow)
 
     def _remove_results(self) -> None:
-        """Removes what an earlier check left: one that fails must not show the results of another.
+        """Removes what an earlier check left: a failing one must not show the results of another.
 
         Its inputs are removed when there are others.
         """
@@ -462,7 +464,7 @@ def _base_text(one: CheckedFinding) -> str:
 
 
 def _shown_by(finding: Finding, one: KeptInput, data: bytes) -> Finding:
-    """Returns a finding with another of its inputs as the one that stands for it."""
+    """Returns a finding with another of its inputs as the representative."""
     return msgspec.structs.replace(
         finding, input=one.name, size=one.size, excerpt=excerpt_of(data), binary=binary_of(data)
     )

@@ -1,8 +1,8 @@
 """The corpus: useful inputs of earlier runs, shared by all fuzzers of a solver or target.
 
-It is one archive, written only over the version that was read, so that the inputs of two
-fuzzers are merged and never overwritten. Its size is limited: engines with coverage keep the
-inputs that reach something new, otherwise the smallest inputs stay.
+It is one archive, written only over the version that was read, so that the inputs of two fuzzers
+are merged and never overwritten. Its size is limited: engines with coverage keep the inputs that
+reach something new, otherwise the smallest inputs stay.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ class MergeResult(NamedTuple):
 class Corpus:
     """The corpus of one solver; in a matrix, of a target and a format (`shared`).
 
-    Until that has one of its own, it starts from the corpus that the solver had before.
+    Until it has inputs of its own, it starts from the corpus of the solver.
     """
 
     def __init__(self, pipeline: Pipeline, shared: str = "") -> None:
@@ -62,8 +62,7 @@ class Corpus:
     async def merge(self, folder: Path, fetched: frozenset[str] = frozenset()) -> MergeResult:
         """Adds the inputs of a folder to the corpus, each content once.
 
-        Inputs that were `fetched` and are no longer in the folder were pruned, and are
-        removed.
+        Inputs that were `fetched` and are no longer in the folder were pruned, and are removed.
         """
         ours = {name_of(data): data for data in _contents(folder)}
         for turn in range(RETRIES):

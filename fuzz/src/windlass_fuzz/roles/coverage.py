@@ -1,7 +1,7 @@
 """The coverage role: gets a coverage build and maps which tests reach which functions.
 
-Several machines can each map a shard of the tests. The last one to finish merges all shards
-into the map that fuzzers use.
+Several machines can each map a shard of the tests. The last one to finish merges all shards into
+the map that fuzzers use.
 """
 
 import re
@@ -159,7 +159,7 @@ class CoverageRole:
     async def _try_report(
         self, mirror: Mirror, commit: str, build: LocalBuild, report: CoverageReport
     ) -> ReportInfo | None:
-        """Makes the report; the map is there even if that fails."""
+        """Makes the report; if that fails, the map remains."""
         try:
             return await self._report(mirror, commit, build)
         except WindlassError as error:

@@ -18,7 +18,7 @@ MIN_TIMEOUT_MS: Final = 100
 class EngineFactory:
     """Engines of one solver, each with a scratch folder of its own below `work`.
 
-    `env` is added to the environment of what they run.
+    `env` is added to the environment of the programs they run.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class EngineFactory:
         return make_engine(str(self._solver.engine["name"]), target)
 
     def judge(self, binaries: Path) -> Judge:
-        """Returns what says whether inputs break a build."""
+        """Returns the judge that decides whether inputs break a build."""
         return Judge(
             self.engine(binaries),
             self._solver.findings.kinds,
@@ -63,7 +63,7 @@ def memory_of(solver: Solver) -> int:
 
 
 def fresh_folder(folder: Path) -> Path:
-    """Creates a folder anew, without what was in it."""
+    """Creates an empty folder, replacing an old one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -1,4 +1,4 @@
-"""What follows a campaign: known findings are checked, failures triaged, fixed ones closed.
+"""The work after a campaign: known findings are checked, failures triaged, fixed ones closed.
 
 With a matrix, this happens for each combination, and findings are closed after the last one.
 """
@@ -42,9 +42,10 @@ class Examined:
     async def close_fixed(
         self, commit: str, sighted: set[str], reasons: Mapping[str, str]
     ) -> list[Finding]:
-        """Closes findings that all their combinations run fine; says why others stay open.
+        """Closes findings that all their combinations run fine; records why others stay open.
 
-        It comes after the last combination. `reasons` say why some of the file did not run.
+        It comes after the last combination. `reasons` say why some combinations of the file did not
+        run.
         """
         closed = await self.known.close_gone(commit, sighted)
         await self.known.note_missing(commit, reasons)
@@ -61,7 +62,7 @@ class Examined:
 
 @dataclass(slots=True)
 class FindingsRun:
-    """Handles the findings of one combination of a solver; needs a mirror that was fetched.
+    """Handles the findings of one combination of a solver; needs a fetched mirror.
 
     `catalogue` are the findings as earlier combinations of this run left them, if any.
     """
@@ -90,8 +91,8 @@ class FindingsRun:
     ) -> Examined:  # fmt: skip
         """Checks known findings and triages failures with one build, and closes nothing.
 
-        However many failures there are, some time is left to search for origins.
-        `sickness` says why the run of this build does not count, if it does not.
+        However many failures there are, some time is left to search for origins. `sickness` says
+        why the run of this build does not count, if so.
         """
         known = await self._known(build, deadline_ms, works)
         known.sickness = sickness
@@ -103,13 +104,13 @@ class FindingsRun:
         return Examined(known, triage, found)
 
     async def date_on_branches(self, catalogue: Catalogue, deadline_ms: int) -> None:
-        """Finds out since when live findings are on their branches, as long as there is time."""
+        """Finds out since when live findings are on their branches, while there is time."""
         scratch = fresh_folder(self.work / "triage")
         dating = self._dating(self.bisector(), catalogue, scratch, deadline_ms)
         await BranchSearch(dating, self.branches).run()
 
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
-        """Triages inputs that earlier runs of other commits left, as long as there is time.
+        """Triages inputs that earlier runs of other commits left, while there is time.
 
         If such a commit has no build any more, they wait for the next run of this one.
         """
@@ -175,7 +176,7 @@ class FindingsRun:
         )  # fmt: skip
 
     async def _make(self, commit: str) -> LocalBuild | None:
-        """Builds a commit for a search on this machine; None if it cannot be built."""
+        """Builds a commit for a search on this machine; returns None if it cannot be built."""
         self.notify(f"{commit[:12]}: building it to find the origin")
         runner = BuildRunner(self.solver, self.mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "bisect-build.log"

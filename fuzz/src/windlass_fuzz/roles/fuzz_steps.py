@@ -81,7 +81,7 @@ class FuzzSteps:
         await self.release_by_name(held.commit, held.token)
 
     async def release_by_name(self, commit: str, token: str | None) -> bool:
-        """Releases a commit, without a token in any case; returns False if nobody held it."""
+        """Releases a commit even without a token; returns False if nobody held it."""
         return await self._leases.release(check_commit(commit), token)
 
     async def _remove(self, commit: str) -> None:

@@ -1,8 +1,8 @@
 """The fuzzer: selects a commit, fuzzes it from relevant tests, and files what it finds.
 
 The budget covers everything: setup and triage reduce the time for fuzzing. With a matrix, all
-combinations run in a row and share the budget. A run in which nothing was fuzzed, or nothing ran
-to an answer, does not count.
+combinations run in a row and share the budget. A run in which nothing was fuzzed, or nothing ran to
+an answer, does not count.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from windlass_fuzz.trackers.options import issue_options
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
 MIN_RESERVED_MS: Final = 5_000
-MEASURING: Final = 20  # a part of the budget is for measuring what was reached, and at most
+MEASURING: Final = 20  # fraction of the budget for measuring what was reached, and its maximum
 MEASURING_MS: Final = 10 * 60_000
 FULL_HASH: Final = 40
 REPORTS_KEPT: Final = 1_000
@@ -51,8 +51,8 @@ REPORTS_KEPT: Final = 1_000
 class FuzzReport(msgspec.Struct, kw_only=True):
     """The result of a fuzzer's run, also stored in the bucket.
 
-    `reached` is what it reached that nothing had before, None if that is not known.
-    `combinations` are those of a matrix; `statistics` are then of all of them together.
+    `reached` is what it was the first to reach, None if unknown. `combinations` are those of a
+    matrix; `statistics` then covers all of them.
     """
 
     outcome: Literal["fuzzed", "nothing", "unhealthy"]
@@ -81,7 +81,7 @@ class FuzzReport(msgspec.Struct, kw_only=True):
 class Fuzzer:
     """One run for one commit; `notify` gets messages, `on_progress` the statistics.
 
-    What the commit changed is seen against `base`, or else against its first parent.
+    The commit's changes are computed against `base`, or else against its first parent.
     """
 
     solver: Solver
@@ -150,7 +150,9 @@ class Fuzzer:
         return report
 
     async def _alarm(self, commit: str, report: FuzzReport) -> None:
-        """Tells people of the first run that did nothing, and of a build that is given up."""
+        """Alerts people about the first run that did nothing, and about a build that is given
+        up.
+        """
         if not report.why and all(one.outcome == "fuzzed" for one in report.combinations):
             return
         health = await self.pipeline.health.read()
@@ -206,7 +208,7 @@ class Fuzzer:
         return await factory.engine(build.folder).classify(path)
 
     def environment(self, combination: str = "") -> Mapping[str, str]:
-        """Returns what is added to the environment of runs of a combination."""
+        """Returns the additional environment of runs of a combination."""
         return self._combination(combination).env
 
     async def fetch_build(self, commit: str, combination: str = "") -> LocalBuild:
@@ -219,7 +221,7 @@ class Fuzzer:
         return build
 
     def _combination(self, name: str) -> Combination:
-        """Returns a combination by name; the first one stands for findings without any."""
+        """Returns a combination by name; findings without one get the first."""
         known = combinations_of(self.solver)
         found = next((one for one in known if one.name == name), None)
         if found is None and name:
@@ -306,7 +308,7 @@ def reserved_of(budget_ms: int, solver: Solver) -> int:
 
 
 def limits_of(budget_ms: int, solver: Solver) -> RunLimits:
-    """Divides a budget: what is reserved for triage, and for measuring what was reached."""
+    """Divides a budget: parts for triage, and for measuring what was reached."""
     return RunLimits(
         budget_ms, reserved_of(budget_ms, solver), min(budget_ms // MEASURING, MEASURING_MS)
     )

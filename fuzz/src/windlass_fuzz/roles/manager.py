@@ -1,12 +1,12 @@
 """The manager: finds commits worth building and maintains the schedule.
 
-A run reads, decides and writes file by file, so that a crash between two writes loses nothing:
-a commit is queued before it counts as checked, and scheduled before it leaves `built`. Running
-the manager again completes what is left.
+A run reads, decides and writes file by file, so that a crash between two writes loses nothing: a
+commit is queued before it counts as checked, and scheduled before it leaves `built`. Running the
+manager again completes what is left.
 
-With several branches, each has its own progress and its own schedule. What was found on a
-branch and is not built yet waits in `state.json`, so that a commit that another branch has
-built already, or builds, is scheduled for this one too.
+With several branches, each has its own progress and its own schedule. Unbuilt commits of a branch
+wait in `state.json`, so that a commit that another branch is building or has built is scheduled for
+this one too.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ from windlass_fuzz.state.documents import BranchProgress, BuildQueue, Schedule, 
 from windlass_fuzz.state.pipeline import Pipeline
 
 DAY_MS: Final = 86_400_000
-LOOK_BACK: Final = 8  # commits that are looked at when too few are left
-WAITING: Final = 1_000  # commits of a branch that wait for their builds
-UNWATCHED: Final = 100  # branches that are not watched and that we remember
+LOOK_BACK: Final = 8  # commits that are checked when too few are left
+WAITING: Final = 1_000  # maximum commits of a branch that wait for their builds
+UNWATCHED: Final = 100  # unwatched branches that we remember
 
 
 class BranchReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,8 +42,8 @@ class BranchReport(msgspec.Struct, frozen=True, kw_only=True):
 class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run; lists of commits are oldest first.
 
-    `head` and `fresh` are those of the first branch; `branches` has all if there are several.
-    `gone` are branches that were there before or are named, and do not exist.
+    `head` and `fresh` belong to the first branch; `branches` has all if there are several. `gone`
+    are branches that no longer exist, or are named in the file but do not exist.
     """
 
     head: str = ""
@@ -72,7 +72,7 @@ class _Changes(NamedTuple):
 
 @dataclass(slots=True)
 class _Line:
-    """One watched branch during a run; `handled` are commits that wait no longer."""
+    """One watched branch during a run; `handled` are commits that no longer wait."""
 
     name: str
     source: CommitSource
@@ -169,8 +169,8 @@ class Manager:
     ) -> tuple[list[Commit], list[Commit]]:
         """Returns the commits that count, and those that are too old.
 
-        "Today" starts a day before the last check. So no commit is lost between the last check
-        of one day and the first of the next, nor one made before midnight and pushed after it.
+        "Today" starts a day before the last check. So no commit is lost between the last check of
+        one day and the first of the next, nor one made before midnight and pushed after it.
         """
         commits = list(history.commits)
         if self._settings.window == "all" or history.fresh:
@@ -191,7 +191,7 @@ class Manager:
         return tuple(c for c in wanted if c in written.value.queue and c not in before)
 
     async def _touches_code(self, commit: str) -> bool:
-        """Returns whether a commit changes code; a commit on several branches is asked once."""
+        """Returns whether a commit changes code; checked once for a commit on several branches."""
         if commit not in self._code:
             files = await self._commits.files(commit)
             self._code[commit] = rules.touches_code(files, self._settings.extensions)
@@ -200,8 +200,8 @@ class Manager:
     async def _refill(self, line: _Line) -> tuple[str, ...]:
         """Queues the newest commits again if nothing else happens and too few are left to fuzz.
 
-        Builds expire, so after some quiet days nothing would be left. Only commits that were
-        queued before come back; those whose builds still exist go straight to the schedule.
+        Builds expire, so after some quiet days nothing would be left. Only commits that were queued
+        before come back; those whose builds still exist go straight to the schedule.
         """
         queue = await self._pipeline.queue.read()
         busy = bool(line.left) if self._several else bool(queue.queue or queue.built)
@@ -212,7 +212,7 @@ class Manager:
             return ()
         wanted = await self._newest(line, queue.seen, {*ready, *queue.failed}, short)
         there, gone = await self._split_by_binaries(wanted)
-        # What is queued for another branch is built once; what was built just now is not gone.
+        # A commit queued for another branch is built once; a commit built just now is not gone.
         again = [name for name in gone if name not in (*queue.queue, *queue.built)]
         for name in again:
             await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_again(q, n))  # type: ignore[misc]
@@ -228,7 +228,7 @@ class Manager:
     async def _newest(
         self, line: _Line, seen: Collection[str], known: Collection[str], most: int
     ) -> list[str]:
-        """Returns the newest commits that were queued before and are not known, oldest first."""
+        """Returns the newest commits that were queued before and are in no list, oldest first."""
         found: list[str] = []
         for commit in reversed((await line.source.since(None, LOOK_BACK)).commits):
             if commit.hash in seen and commit.hash not in known and len(found) < most:
@@ -236,7 +236,9 @@ class Manager:
         return found
 
     async def _schedule(self, lines: Sequence[_Line]) -> _Changes:
-        """Schedules what is built, and drops what has no binaries or is no longer watched."""
+        """Schedules built commits, and drops those without binaries or no longer on a watched
+        branch.
+        """
         ready, gone = await self._split_by_binaries((await self._pipeline.queue.read()).built)
         _, missing = await self._split_by_binaries(
             e.hash for e in await self._pipeline.schedule.read()
@@ -274,7 +276,7 @@ class Manager:
     ) -> list[tuple[str, str]]:
         """Returns which commits are added to the schedules of which branches.
 
-        What nobody waits for was added by hand, and is scheduled for the first branch.
+        A commit that no branch waits for was added by hand, and is scheduled for the first branch.
         """
         if not self._several:
             return [(commit, rules.ONLY) for commit in ready]
@@ -300,7 +302,7 @@ class Manager:
         return there, gone
 
     def _gone(self, watched: Watched, state: State, now_ms: int) -> dict[str, BranchProgress]:
-        """Returns the branches that fit and do not exist; patterns forget theirs after a week."""
+        """Returns the matching branches that do not exist; patterns forget theirs after a week."""
         there = {*watched.names, *watched.left_out}
         known = {
             name: one

@@ -1,7 +1,7 @@
 """The plans that `--dry-run` shows: what a builder or fuzzer would do, and why.
 
-A plan runs the real steps on a bucket that discards writes; only the work between the steps is
-left out.
+A plan runs the real steps on a bucket that discards writes; only the work between the steps is left
+out.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,10 +72,10 @@ class BuildPlan(msgspec.Struct, kw_only=True):
 
 
 class FuzzPlan(msgspec.Struct, kw_only=True):
-    """What a fuzzer's run would do; `removed` would leave the schedule as they have no binary.
+    """What a fuzzer's run would do; `removed` would leave the schedule because they have no binary.
 
-    `fuzz_count_after` is None if the commit would leave the schedule once it is counted;
-    `rule` says why it leaves or stays.
+    `fuzz_count_after` is None if the commit would leave the schedule once it is counted; `rule`
+    says why it leaves or stays.
     """
 
     outcome: Literal["would fuzz", "nothing"]

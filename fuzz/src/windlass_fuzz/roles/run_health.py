@@ -23,13 +23,14 @@ from windlass_fuzz.state.pipeline import Pipeline
 TESTS_TO_TRY: Final = 5
 ENOUGH: Final = 100  # inputs that an engine made; fewer say nothing about it
 TRIAL_MS: Final = 60_000
-TRIAL_OF_ONE_MS: Final = 12_000  # a solver may allow an input hours; a builder does not wait
+# a solver may allow hours per input; a builder does not wait that long
+TRIAL_OF_ONE_MS: Final = 12_000
 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
-    """Says what is wrong with a run; "" if it is healthy.
+    """Returns what is wrong with a run; "" if it is healthy.
 
-    That its tests ran does not help a run whose engine made nothing but refused inputs.
+    Successful tests do not help if the engine made only refused inputs.
     """
     if count.coverage == 0 and not count.bugs:
         return "the build covers no code: is it built for this engine?"
@@ -37,7 +38,7 @@ def sickness_of(count: Statistics, settings: HealthSettings) -> str:
     made, of_made = count.executions - count.tests, answered - count.tests_fine
     alive = made < ENOUGH or not settings.share or of_made > made * settings.share
     if count.executions and answered > count.executions * settings.share:
-        return "" if alive else f"only {of_made} of {made} inputs that it made ran to an answer"
+        return "" if alive else f"only {of_made} of the {made} inputs it made ran to an answer"
     how = [
         (count.unsupported, "refused"),
         (count.timeouts, "too slow"),
@@ -50,7 +51,7 @@ def sickness_of(count: Statistics, settings: HealthSettings) -> str:
 async def record_health(
     pipeline: Pipeline, commit: str, why: str, settings: HealthSettings
 ) -> bool:
-    """Counts an unhealthy run, or forgets them after a healthy one.
+    """Counts an unhealthy run, or resets the count after a healthy one.
 
     Returns whether the build is now marked as bad; it then leaves the schedule and counts as
     failed.
@@ -72,7 +73,7 @@ async def record_health(
 
 
 async def _add_to_log(pipeline: Pipeline, commit: str, why: str) -> None:
-    """Adds to the build log why a commit is in `failed`: people look there."""
+    """Adds to the build log why a commit is in `failed`, since people look there."""
     key = build_log_key(pipeline.solver, commit)
     stored = await pipeline.bucket.get(key)
     text = b"" if stored is None else stored.body
@@ -80,7 +81,7 @@ async def _add_to_log(pipeline: Pipeline, commit: str, why: str) -> None:
 
 
 async def record_combination(pipeline: Pipeline, commit: str, name: str, why: str) -> None:
-    """Counts an unhealthy run of a combination, or forgets them after a healthy one."""
+    """Counts an unhealthy run of a combination, or resets the count after a healthy one."""
     key = health_key(commit, name)
     now_ms = pipeline.now_ms()
 
@@ -94,7 +95,7 @@ async def record_combination(pipeline: Pipeline, commit: str, name: str, why: st
 def _counted(
     known: Mapping[str, BadRuns], key: str, why: str, now_ms: int
 ) -> Mapping[str, BadRuns]:
-    """Returns what is known, with one more bad run of `key`; without a reason, with none."""
+    """Returns the counts with one more bad run of `key`; without a reason, with none."""
     rest = {other: bad for other, bad in known.items() if other != key}
     if not why:
         return rest
@@ -126,7 +127,7 @@ async def combinations_ready(
 
 
 async def record_builds(pipeline: Pipeline, commit: str, made: BuiltCombinations) -> None:
-    """Shows the combinations of a commit that could not be built, and no longer the others."""
+    """Lists the combinations of a commit that could not be built, and unlists the others."""
     failed = {
         health_key(commit, name): BadRuns(0, why, pipeline.now_ms())
         for name, why in made.failed.items()
@@ -149,9 +150,10 @@ def health_key(commit: str, combination: str) -> str:
 async def alarm_about(
     commit: str, combination: Combination, pipeline: Pipeline, mirror: Mirror, work: Path
 ) -> str:
-    """Tries the builds of a commit; says if they start or answer no test, or cover no code.
+    """Tries the builds of a commit; returns a complaint if they do not start, answer no test, or
+    cover no code.
 
-    A test that is slower than the trial, but not than its solver allows, says nothing.
+    A test that is slower than the trial, but within its solver's limit, says nothing.
     """
     solver = combination.solver
     sources = work / "checkout"
@@ -185,7 +187,7 @@ async def alarm_about(
 
 
 async def raise_alarm(pipeline: Pipeline, commit: str, why: str, combination: str = "") -> None:
-    """Shows a commit, or one combination of it, as unhealthy until a run of it is healthy."""
+    """Marks a commit, or one combination of it, as unhealthy until one of its runs is healthy."""
     alarm = BadRuns(0, why, pipeline.now_ms())
     if combination:
         key = health_key(commit, combination)
@@ -199,7 +201,7 @@ async def raise_alarm(pipeline: Pipeline, commit: str, why: str, combination: st
 
 
 async def end_alarm(pipeline: Pipeline, commit: str) -> None:
-    """Takes back the alarm about an earlier build of a commit; runs are another matter."""
+    """Withdraws the alarm about an earlier build of a commit; alarms about runs stay."""
     alarm = (await pipeline.health.read()).commits.get(commit)
     if alarm is not None and alarm.runs == 0:
         await record_health(pipeline, commit, "", HealthSettings())

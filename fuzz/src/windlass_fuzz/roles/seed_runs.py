@@ -1,4 +1,4 @@
-"""Runs tests as they are, before anything is mutated: a test that fails is a finding."""
+"""Runs unmodified tests, before anything is mutated: a test that fails is a finding."""
 
 import hashlib
 import shutil

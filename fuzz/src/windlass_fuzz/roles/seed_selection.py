@@ -17,8 +17,8 @@ from windlass_fuzz.state.rules import touches_code
 class SeedSelection(NamedTuple):
     """The tests to start from, the most relevant first, and why.
 
-    `everything` lists all tests, those to start from first: as they are, all of them are run.
-    `reach` says whether tests are known to reach the changes.
+    `everything` lists all tests, those to start from first: all of them are run unmodified. `reach`
+    says whether tests are known to reach the changes.
     """
 
     tests: list[Path]
@@ -37,8 +37,8 @@ class SeedSelection(NamedTuple):
 def find_tests(sources: Path, patterns: Sequence[str]) -> dict[str, Path]:
     """Returns the files that match the patterns, by their path in the repository.
 
-    Links that lead out of it are left out: files of this machine are nobody's tests, and would
-    end in findings and issues.
+    Links that lead out of it are left out: other local files are not tests, and would end up in
+    findings and issues.
     """
     top = sources.resolve()
     found = {
@@ -79,7 +79,7 @@ def select_tests(
 class SeedSelector:
     """Selects tests for commits of one solver with the coverage map in the bucket.
 
-    With a matrix, they are the tests of one `target`, and what that reaches.
+    With a matrix, it uses the tests of one `target`, and the part of the map for that target.
     """
 
     def __init__(

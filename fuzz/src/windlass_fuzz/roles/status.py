@@ -28,7 +28,7 @@ class ScheduledCommit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One of several branches; only a `watched` one is looked at."""
+    """One of several branches; only a `watched` one is checked for commits."""
 
     name: str
     state: Literal["watched", "left out", "gone"]
@@ -50,7 +50,7 @@ class ActiveLease(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One finding in short; `branches` has its state on each watched branch of several."""
+    """One finding in short; `branches` has its state on each of several watched branches."""
 
     key: str
     title: str
@@ -84,8 +84,8 @@ class LostAlarm(msgspec.Struct, frozen=True, kw_only=True):
 class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one solver; `unreadable` lists errors about findings that cannot be read.
 
-    `next_run` is what the next run gives to each combination of a matrix. `branches` is empty for
-    a solver with one branch.
+    `next_run` is what the next run gives to each combination of a matrix. `branches` is empty for a
+    solver with one branch.
     """
 
     solver: str
@@ -110,7 +110,7 @@ class PipelineStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> PipelineStatus:
-    """Reads everything once; with the solver file also what the next run of its matrix does."""
+    """Reads everything once; with the solver file, also the next run of its matrix."""
     state = await pipeline.state.read()
     queue = await pipeline.queue.read()
     schedule = await pipeline.schedule.read()

@@ -11,10 +11,10 @@ from windlass_fuzz.seeds.limits import SeedFolder, SeedsRefused
 
 END: Final = b"PK\x05\x06"
 END_SIZE: Final = 22
-END_SEARCHED: Final = END_SIZE + 65_535  # with the longest comment
+END_SEARCHED: Final = END_SIZE + 65_535  # of the end record, with the longest comment
 LARGE_LOCATOR: Final = b"PK\x06\x07"
 LOCATOR_SIZE: Final = 20
-ENTRY: Final = 1_024  # bytes of the directory for one entry; more is no honest archive
+ENTRY: Final = 1_024  # bytes of the directory per entry; an honest archive needs less
 READABLE: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -47,7 +47,7 @@ def _read(opened: zipfile.ZipFile, entry: zipfile.ZipInfo, largest: int) -> byte
 
 
 def _check_directory(archive: Path, inputs: int) -> None:
-    """Refuses a directory that would not fit into memory, before it is read."""
+    """Refuses a directory that would not fit into memory, before reading it."""
     with archive.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(size - END_SEARCHED - LOCATOR_SIZE, 0))

@@ -1,7 +1,7 @@
 """Fetches seeds from outside: folders, archives, buckets, web, dictionaries, a generator program.
 
-What a bucket, a server or an archive holds is kept on this machine until it changes. A place
-that cannot be used is reported, and the run goes on without it.
+Content of a bucket, a server or an archive is cached on this machine until it changes. A place that
+cannot be used is reported, and the run continues without it.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class SeedImporter:
     bucket_of: Callable[[str], Bucket] = lambda url: open_bucket(url, make=False)
 
     async def fetch(self) -> Seeds:
-        """Returns all seeds; never fails for what others have put there."""
+        """Returns all seeds; never fails because of foreign content."""
         seeds = Seeds()
         folders = []
         for place in self.settings.corpora:
@@ -103,7 +103,7 @@ class SeedImporter:
         return await self._unpacked(name, path, place)
 
     async def _from_web(self, place: str) -> Path:
-        """Downloads an archive, unless the server says that the kept one is current."""
+        """Downloads an archive, unless the server says that the cached one is current."""
         name = _name("web", place, self.settings)
         ready = self._cache / name / READY
         known = ready.read_text() if ready.exists() else ""
@@ -117,7 +117,7 @@ class SeedImporter:
         return folder
 
     async def _from_bucket(self, place: str) -> Path:
-        """Fetches an archive, or all objects below a prefix, unless they are known already."""
+        """Fetches an archive, or all objects below a prefix, unless they are already cached."""
         parent, _, last = place.rstrip("/").rpartition("/")
         bucket = self.bucket_of(parent if place.endswith(ARCHIVES) else place)
         try:
@@ -167,7 +167,7 @@ class SeedImporter:
         return folder
 
     async def _unpacked(self, name: str, archive: Path, called: str) -> Path:
-        """Unpacks an archive once; a run that is killed meanwhile leaves no half of it."""
+        """Unpacks an archive once; a killed run leaves nothing half unpacked."""
         if (self._cache / name / READY).exists():
             return self._cache / name
         folder = self._fresh(name)
@@ -257,7 +257,7 @@ class SeedImporter:
         return folder
 
     def _forget(self, used: set[str]) -> None:
-        """Deletes what this run does not use: the disk is not for what once was a corpus."""
+        """Deletes what this run does not use: an old corpus must not fill the disk."""
         if self._cache.is_dir():
             for path in self._cache.iterdir():
                 if path.is_dir() and path.name not in used:
@@ -289,7 +289,7 @@ def _check_room(folder: Path, limits: SeedLimits) -> None:
     """Raises once a generator has written more than may be used."""
     size = 0
     for files, path in enumerate(plain_files(folder), 1):
-        with suppress(FileNotFoundError):  # it may delete what it wrote
+        with suppress(FileNotFoundError):  # the generator may delete what it wrote
             size += path.lstat().st_blocks * 512
         if files > limits.inputs or size > limits.size + files * 4_096:
             raise SeedsRefused(
@@ -303,11 +303,11 @@ def _inputs(folder: Path) -> Iterator[Path]:
 
 
 def _bounded(path: Path, largest: int) -> bytes:
-    """Reads one byte more than allowed at most, so that too large a file shows as such."""
+    """Reads at most one byte more than allowed, so that too large a file shows as such."""
     with path.open("rb") as file:
         return file.read(largest + 1)
 
 
 def _name(*parts: object) -> str:
-    """Returns the name of a kept folder: it changes with what is fetched, and the limits."""
+    """Returns the name of a cache folder: it changes with what is fetched, and with the limits."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -11,13 +11,13 @@ NAME_LENGTH: Final = 32
 
 
 class SeedsRefused(WindlassError):
-    """Seeds cannot be used; the message says why. The run goes on without them."""
+    """Seeds cannot be used; the message says why. The run continues without them."""
 
     code = "seeds_refused"
 
 
 class SeedLimits(NamedTuple):
-    """How many inputs, how large each of them, and how large all together."""
+    """The number of inputs, the size of each, and the total size."""
 
     inputs: int
     largest: int
@@ -40,7 +40,7 @@ class SeedFolder:
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, data: bytes) -> None:
-        """Writes an input; skips one that is too large, and raises if all are too much."""
+        """Writes an input; skips one that is too large, and raises if the total is too much."""
         if len(data) > self.limits.largest:
             self.skipped += 1
             return

@@ -40,7 +40,7 @@ class _Entry(tarfile.TarInfo):
 
 
 class _Counted:
-    """A stream that ends with an error once it was longer than an archive may be."""
+    """A stream that fails once it is longer than an archive may be."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         self._source = source
@@ -55,7 +55,7 @@ class _Counted:
 
 
 async def read_tar(archive: Path, name: str, into: SeedFolder, clock: Clock) -> None:
-    """Adds the files of an archive, whose kind its name says."""
+    """Adds the files of an archive; its name tells the format."""
     if archive.stat().st_size > into.limits.size:
         raise SeedsRefused(f"the archive is larger than {into.limits.size} bytes (seeds.size)")
     if not name.endswith(ZSTD):
@@ -70,12 +70,12 @@ async def read_tar(archive: Path, name: str, into: SeedFolder, clock: Clock) -> 
 
 
 def _most(limits: SeedLimits) -> int:
-    """Returns how long an honest archive may be: inputs are padded and have headers."""
+    """Returns the maximum length of an honest archive: inputs are padded and have headers."""
     return 2 * limits.size + limits.inputs * 4 * BLOCK + MIB
 
 
 async def _decompress(archive: Path, into: Path, most: int, clock: Clock) -> None:
-    """Runs zstd, which has no module in every Python that we support."""
+    """Runs zstd, since not every supported Python has a module for it."""
     program = shutil.which("zstd")
     if program is None:
         raise SeedsRefused("install zstd to read .tar.zst archives")
@@ -133,4 +133,4 @@ def _check(entry: tarfile.TarInfo) -> None:
     if path.is_absolute() or ".." in path.parts:
         raise SeedsRefused(f"the name {entry.name[:100]!r} leads out of the archive")
     if not (entry.isreg() or entry.isdir()) or entry.issparse():
-        raise SeedsRefused(f"{entry.name[:100]!r} is a link, or no plain file")
+        raise SeedsRefused(f"{entry.name[:100]!r} is a link, or not a plain file")

@@ -1,7 +1,7 @@
 """Downloads archives and dictionaries over https, within limits.
 
-The host that the solver file names may be anywhere. A redirect may lead to the same host or to
-a public address, so that nobody else chooses what this machine asks of its own network.
+The host named by the solver file may be anywhere. A redirect may lead to the same host or to a
+public address, so that nobody else chooses what this machine requests from its own network.
 """
 
 import ssl
@@ -32,11 +32,11 @@ class Downloaded(NamedTuple):
 
 
 async def download(address: str, into: Path, most: int, known: str = "") -> Downloaded:
-    """Writes what is at an address to a file of at most `most` bytes.
+    """Writes the content of an address to a file of at most `most` bytes.
 
     With a `known` version that is still current, nothing is written.
     """
-    import aiohttp  # a third of the start of every command, and few fetch anything
+    import aiohttp  # takes a third of the start of every command, and few need it
 
     headers = {"User-Agent": "windlass", "Accept-Encoding": "identity"}
     if known:
@@ -61,11 +61,11 @@ async def download(address: str, into: Path, most: int, known: str = "") -> Down
 
 
 def _check(url: str, given: bool) -> None:
-    """Refuses what is not https, and numeric addresses that nobody gave us."""
+    """Refuses anything but https, and numeric addresses that are not configured."""
     try:
         check_url(url, "seeds")
     except WindlassError:
-        raise SeedsRefused("a redirect leads to an address that is none") from None
+        raise SeedsRefused("the redirect target is not a valid URL") from None
     parts = urlsplit(url)
     if parts.scheme != "https":
         raise SeedsRefused("a redirect leads away from https")
@@ -75,7 +75,9 @@ def _check(url: str, given: bool) -> None:
 
 
 def _session(given: bool) -> "aiohttp.ClientSession":
-    """Returns a session; for a host that nobody gave us it resolves to public addresses only."""
+    """Returns a session; for a host that is not configured, it resolves only to public
+    addresses.
+    """
     import aiohttp
 
     from windlass.client.webhooks import CheckingResolver

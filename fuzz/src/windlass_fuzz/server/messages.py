@@ -24,8 +24,8 @@ class FuzzBranch(msgspec.Struct, frozen=True, kw_only=True):
 class FuzzOnBranch(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a bug on one of several branches.
 
-    It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since
-    which commit, and through which merge.
+    It is `alive`, `fixed` or `unsure` there, or the branch is `unwatched`; `text` says since which
+    commit, and through which merge.
     """
 
     name: str
@@ -44,7 +44,7 @@ class FuzzWork(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzFindingLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding in a list; `branches` has its state on each watched branch of several."""
+    """A finding in a list; `branches` has its state on each of several watched branches."""
 
     key: str
     title: str
@@ -82,7 +82,7 @@ class FuzzShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one solver's pipeline. Lists are cut; `counts` has their whole lengths.
+    """The state of one solver's pipeline. Lists are cut; `counts` has their full lengths.
 
     `unreadable` says what is wrong with findings that cannot be read. `branches` is empty if the
     solver has only one, and `shares` if it has no matrix. `lost_alarms` did not arrive by webhook
@@ -115,8 +115,8 @@ class FuzzStatus(msgspec.Struct, frozen=True, kw_only=True):
 class FuzzSolver(msgspec.Struct, frozen=True, kw_only=True):
     """A solver that this server shows; `problem` says why its state cannot be read.
 
-    `branches` are the names and patterns in its file. `unhealthy` counts commits that are still
-    to be fuzzed and raised an alarm.
+    `branches` are the names and patterns in its file. `unhealthy` counts commits in the schedule
+    that raised an alarm.
     """
 
     name: str
@@ -138,7 +138,7 @@ class FuzzSolverList(msgspec.Struct, frozen=True):
 
 
 class FuzzFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A finding with its report in Markdown; `input_name` is that of the download."""
+    """A finding with its report in Markdown; `input_name` is the name of the download."""
 
     key: str
     title: str
@@ -177,7 +177,7 @@ class FuzzCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzDay(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one day. `coverage` is as the engine counts it, None if it does not say."""
+    """The runs of one day. `coverage` is the engine's count, None if it does not report one."""
 
     day: str
     runs: int
@@ -211,8 +211,8 @@ class FuzzSeries(msgspec.Struct, frozen=True, kw_only=True):
 class FuzzCommitRuns(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of one commit with one target and engine.
 
-    `gained` is how much more coverage they reached than all runs before, as the engine counts
-    it; `new_functions` and `new_lines` were reached by them first. None is not known.
+    `gained` is how much more coverage they reached than all earlier runs, as the engine counts it;
+    `new_functions` and `new_lines` were first reached by them. None means unknown.
     """
 
     commit: str
@@ -247,9 +247,9 @@ class FuzzReportTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzReportInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest HTML coverage report; not all inputs ran unless it is `complete`.
+    """The newest HTML coverage report; `complete` means that all inputs ran.
 
-    In a matrix, each of the `targets` has its own part; the figures are of all of them together.
+    In a matrix, each of the `targets` has its own part; the figures cover all of them.
     """
 
     commit: str
@@ -278,7 +278,9 @@ class FuzzStatistics(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzTargetReached(msgspec.Struct, frozen=True, kw_only=True):
-    """What the runs of one target reached first: some functions as path:signature, and counts."""
+    """What the runs of one target were the first to reach: some functions as path:signature, and
+    counts.
+    """
 
     target: str
     functions: list[str]
@@ -288,7 +290,7 @@ class FuzzTargetReached(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FuzzReached(msgspec.Struct, frozen=True, kw_only=True):
-    """What the fuzzing of one commit reached that nothing had reached before."""
+    """What the fuzzing of one commit was the first to reach."""
 
     commit: str
     targets: list[FuzzTargetReached]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from windlass_fuzz.server.reader import BucketReader
 
 MAX_SOLVERS: Final = 100  # values of `solver`
-PATIENCE_S: Final = 2.0  # a scrape waits no longer for a bucket
+PATIENCE_S: Final = 2.0  # a scrape waits no longer than this for a bucket
 STATES: Final = ("open", "flaky", "quarantined", "closed")
 PLACES: Final = ("queue", "built", "failed", "schedule")
 

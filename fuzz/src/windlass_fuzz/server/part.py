@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def _start(context: ServerContext) -> "BucketReader | None":
-    """Returns what reads the state of solvers; most servers show none, and do not load it."""
+    """Returns the reader of solvers' states; most servers show none, and do not load it."""
     files = context.options.get("fuzz", ())
     if not files:
         return None

@@ -1,8 +1,8 @@
 """Reads the state of commit fuzzing for the pages of a server.
 
-Buckets may be slow, large or broken: each reading happens in a thread and has a time limit; states
-are read once for all who ask at the same time, and used again for some seconds. Nothing is written,
-not even copies of damaged files.
+Buckets may be slow, large or broken: each read happens in a thread and has a time limit; concurrent
+callers share one read, and its result is reused for some seconds. Nothing is written, not even
+copies of damaged files.
 """
 
 import asyncio
@@ -52,13 +52,13 @@ T = TypeVar("T")
 Read = Callable[[Pipeline], Awaitable[T]]
 
 FRESH_MS: Final = 15_000
-MAX_S: Final = 20.0  # of one reading
+MAX_S: Final = 20.0  # time limit of one read
 SHOWN: Final = 500  # entries of a list
 MAX_AT_ONCE: Final = 8
-FILES: Final = 200  # of the coverage
+FILES: Final = 200  # files of the coverage
 MAX_INPUT: Final = 16 * 2**20
 MAX_MAP: Final = 8 * 2**20  # compressed
-STATES: Final = ("open", "flaky", "quarantined", "closed")  # of findings
+STATES: Final = ("open", "flaky", "quarantined", "closed")  # reports of findings
 BUCKET_VARIABLE: Final = "WINDLASS_FUZZ_BUCKET"
 
 
@@ -77,7 +77,7 @@ class _Source(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """Something that is being read, or was."""
+    """A read in progress, or its result."""
 
     at: int
     task: "asyncio.Task[Any]"
@@ -93,7 +93,7 @@ class BucketReader:
         self._clock = clock
         self._sources: dict[str, _Source] = {}
         self._readings: dict[tuple[str, str], _Reading] = {}
-        self._summaries: dict[str, FuzzSolver] = {}  # as they were last read
+        self._summaries: dict[str, FuzzSolver] = {}  # solvers as they were last read
         self._reading = 0  # threads
         for file in files:
             solver = load_named(file)
@@ -103,7 +103,7 @@ class BucketReader:
     async def solvers(self, patience_s: float | None = None, /) -> list[FuzzSolver]:
         """Returns all solvers; one that cannot be read says why.
 
-        One that is not read within `patience_s` is as it was when it was last read.
+        For a solver that is not read within `patience_s`, it returns the last known state.
         """
         summaries = (self._summary(source, patience_s) for source in self._sources.values())
         return list(await asyncio.gather(*summaries))
@@ -137,7 +137,7 @@ class BucketReader:
         return await self._shared("statistics", self._source(solver), read_statistics)
 
     async def reached(self, solver: str, commit: str, /) -> FuzzReached:
-        """Returns what the fuzzing of a commit reached first."""
+        """Returns what the fuzzing of a commit was the first to reach."""
         return await self._read(self._source(solver), partial(read_reached, commit=commit))
 
     async def report_page(self, solver: str, page: str, /) -> bytes:
@@ -175,21 +175,21 @@ class BucketReader:
         return found
 
     async def _shared(self, what: str, source: _Source, read: Read[T]) -> T:
-        """Reads once for all who ask within some seconds; a failure is not kept."""
+        """Reads once for all callers within some seconds; a failure is not kept."""
         key, now = (what, source.solver.name), self._clock.now_ms()
         known = self._readings.get(key)
         failed = known is not None and known.task.done() and known.task.exception() is not None
         if known is None or failed or not 0 <= now - known.at < FRESH_MS:
             reading = asyncio.ensure_future(self._read(source, read))
             known = self._readings[key] = _Reading(now, reading)
-        # One who leaves does not end the reading of the others.
+        # A caller that leaves does not cancel the read of the others.
         found: T = await asyncio.shield(known.task)
         return found
 
     async def _read(self, source: _Source, read: Read[T]) -> T:
-        """Reads in a thread; one that does not end keeps its place among the few there are."""
+        """Reads in a thread; a read that never ends keeps occupying one of the few threads."""
         if self._reading >= MAX_AT_ONCE:
-            raise TooManyRequests(1_000, "too many readings of buckets at once")
+            raise TooManyRequests(1_000, "too many concurrent reads of buckets")
         self._reading += 1
         thread = asyncio.ensure_future(asyncio.to_thread(_in_thread, source, read))
         thread.add_done_callback(self._done)
@@ -203,11 +203,11 @@ class BucketReader:
     def _done(self, thread: "asyncio.Future[Any]") -> None:
         self._reading -= 1
         if not thread.cancelled():
-            thread.exception()  # Whoever still waits has it.
+            thread.exception()  # Everyone who still waits already has it.
 
 
 def _in_thread(source: _Source, read: Read[T]) -> T:
-    """Reads in a loop of its own, and says what was read if that fails."""
+    """Reads in a loop of its own; an error says what could not be read."""
     try:
         return asyncio.run(_open(source, read))
     except (NotFound, StoreUnavailable):
@@ -300,7 +300,7 @@ def _content(path: Path) -> bytes:
 
 
 def _count(body: bytes, mapped_at: str) -> FuzzCoverage:
-    """Counts what a coverage map has."""
+    """Counts the contents of a coverage map."""
     found = coverage_map.decode(body)
     functions: Counter[str] = Counter()
     tests: dict[str, set[str]] = {}

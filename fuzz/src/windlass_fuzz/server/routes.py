@@ -21,13 +21,13 @@ from windlass_fuzz.server.messages import (
 if TYPE_CHECKING:
     from windlass_fuzz.server.reader import BucketReader
 
-# Inputs come from fuzzers: a browser must not run what they hold.
+# Inputs come from fuzzers: a browser must not run them.
 SAFE_HEADERS: Final = {
     "Content-Security-Policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 
-# The report shows foreign sources. Its pages keep their origin, so that links among them carry
+# The report shows foreign sources. Its pages keep their origin, so that links between them carry
 # the session, but nothing in them may run, send or be framed.
 PAGE_HEADERS: Final = {
     "Content-Security-Policy": "sandbox allow-same-origin; default-src 'none'; "
@@ -72,7 +72,7 @@ async def statistics(call: HttpCall, solver: str) -> FuzzStatistics:
 
 @routes.get("/{solver:str}/reached/{commit:str}", needs=Action.READ_PLUGINS)
 async def reached(call: HttpCall, solver: str, commit: str) -> FuzzReached:
-    """Returns what the fuzzing of a commit reached that nothing had reached before."""
+    """Returns what the fuzzing of a commit was the first to reach."""
     return await _reader_of(call, solver).reached(solver, commit)
 
 

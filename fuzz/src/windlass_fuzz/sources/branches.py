@@ -6,11 +6,11 @@ from typing import Final
 from windlass_fuzz.config.branch_names import is_pattern, matches
 from windlass_fuzz.sources.commits import Head, Watched
 
-MAX_BRANCHES: Final = 20  # branches that are watched
+MAX_BRANCHES: Final = 20  # maximum watched branches
 
 
 def fitting(wanted: Sequence[str], heads: Iterable[Head]) -> list[Head]:
-    """Returns the branches that fit, in the order of the list, then by name."""
+    """Returns the matching branches, in the order of the list, then by name."""
     ranked = []
     for head in heads:
         place = next((n for n, one in enumerate(wanted) if matches(one, head.name)), None)
@@ -20,7 +20,7 @@ def fitting(wanted: Sequence[str], heads: Iterable[Head]) -> list[Head]:
 
 
 def choose(wanted: Sequence[str], heads: Iterable[Head], most: int = MAX_BRANCHES) -> Watched:
-    """Returns the branches to watch: the first one, and of the others those with new commits."""
+    """Returns the branches to watch: the first one, and the others with the newest commits."""
     found = fitting(wanted, heads)
     names = {head.name for head in found}
     missing = tuple(name for name in wanted if not is_pattern(name) and name not in names)

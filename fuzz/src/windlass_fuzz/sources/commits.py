@@ -25,7 +25,7 @@ class History(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A branch, its newest commit, and the time of that, if it is known."""
+    """A branch, its newest commit, and that commit's time, if known."""
 
     name: str
     commit: str
@@ -35,7 +35,7 @@ class Head(NamedTuple):
 class Watched(NamedTuple):
     """The branches to watch, in the order of the solver file.
 
-    `left_out` fit too, but their newest commits are older; `missing` are named but not there.
+    `left_out` match too, but their newest commits are older; `missing` are named but do not exist.
     """
 
     heads: tuple[Head, ...]
@@ -51,11 +51,11 @@ class CommitSource(Protocol):
     """The commits of one branch along first parents, so that a merge counts as one commit."""
 
     async def watched(self, wanted: Sequence[str]) -> Watched:
-        """Returns the branches that fit these names and patterns; raises without the first."""
+        """Returns the branches that match these names and patterns; raises without the first."""
         ...
 
     def on(self, head: Head) -> "CommitSource":
-        """Returns the commits of another branch, as they are now."""
+        """Returns the current commits of another branch."""
         ...
 
     async def since(self, last: str | None, newest: int) -> History:

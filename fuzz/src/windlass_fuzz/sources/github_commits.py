@@ -19,7 +19,7 @@ from windlass_fuzz.sources.github_api import GitHub
 
 
 class GitHubCommitSource:
-    """A `CommitSource` that uses the GitHub API; `head` is that of the branch, if it is known."""
+    """A `CommitSource` that uses the GitHub API; `head` is the branch's, if known."""
 
     def __init__(self, api: GitHub, branch: str, head: str = "") -> None:
         self._api = api
@@ -27,7 +27,9 @@ class GitHubCommitSource:
         self._known_head = head
 
     async def watched(self, wanted: Sequence[str]) -> Watched:
-        """Lists branches with one request per page; only too many of them are asked for times."""
+        """Lists branches with one request per page; fetches commit times only if there are too
+        many.
+        """
         heads: list[Head] = []
         try:
             async for page in self._api.pages(self._api.path("branches")):

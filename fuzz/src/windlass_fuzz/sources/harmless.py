@@ -26,9 +26,9 @@ _BUILD: Final = re.compile(
 
 
 def may_break(paths: Iterable[str], extensions: Sequence[str], tests: Sequence[str]) -> bool:
-    """Returns whether a change of these files can change what a build does.
+    """Returns whether a change of these files can change the behaviour of a build.
 
-    Code can (`extensions`), and so can all files but documents and tests (`tests` are patterns).
+    Code can (`extensions`), and so can all files except documents and tests (`tests` are patterns).
     """
     return any(not _harmless(path, tuple(extensions), tests) for path in paths)
 

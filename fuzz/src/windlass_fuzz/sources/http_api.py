@@ -27,13 +27,13 @@ TIMEOUT_S: Final = 60
 MINUTE_MS: Final = 60_000
 PER_PAGE: Final = 100
 MAX_MESSAGE: Final = 500
-UNPROCESSABLE: Final = 422  # also GitHub's answer to a question about an unknown commit
+UNPROCESSABLE: Final = 422  # also GitHub's answer about an unknown commit
 NOT_ACCEPTED: Final = (400, 413, UNPROCESSABLE)
 _NEXT: Final = re.compile(r'<([^>]+)>;\s*rel="next"')
 
 
 class Missing(NotFound):
-    """The server says that there is nothing at an address, or that it may not be seen."""
+    """The server says that there is nothing at an address, or that access is denied."""
 
     def __init__(self, said: str, path: str) -> None:
         super().__init__("path", path)
@@ -45,7 +45,7 @@ class Missing(NotFound):
 
 
 class Refused(Conflict):
-    """The server does not accept what was sent. Something else may still be accepted."""
+    """The server does not accept what was sent, but may accept something else."""
 
 
 class Response(NamedTuple):
@@ -64,10 +64,10 @@ class Response(NamedTuple):
 
 
 class Service(NamedTuple):
-    """How an API is called in messages, and how it takes its token.
+    """How messages name an API, and how it takes its token.
 
-    `variable` is the environment variable that a person sets, `prefix` what precedes the
-    token in the header. Without a `header` the token is not sent, only kept out of messages.
+    `variable` is the environment variable that a person sets, `prefix` what precedes the token in
+    the header. Without a `header` the token is not sent, only kept out of messages.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Service(NamedTuple):
 
 
 class HttpApi:
-    """One API. The token goes to its host only, and into no message."""
+    """One API. The token is sent to its host only, and appears in no message."""
 
     def __init__(
         self, service: Service, base: str, token: str | None, clock: Clock,
@@ -164,7 +164,7 @@ class HttpApi:
     async def _send(
         self, method: str, url: str, body: bytes | None, more: Mapping[str, str], last: bool
     ) -> Response | None:
-        import aiohttp  # a third of the start of every command, and few use the API
+        import aiohttp  # takes a third of the start of every command, and few need the API
 
         headers = {"Accept": self._service.accept, "User-Agent": "windlass", **more}
         if body is not None:
@@ -237,7 +237,7 @@ class HttpApi:
 
 
 def _reason(error: Exception) -> str:
-    """Says why there is no answer, in the words of the operating system where it has some."""
+    """Returns why there is no answer, using the operating system's message if it has one."""
     if isinstance(error, TimeoutError):
         return "it took too long"
     cause = getattr(error, "os_error", error)
@@ -247,7 +247,7 @@ def _reason(error: Exception) -> str:
 
 
 def _explained(answer: Any) -> str:
-    """Returns what an answer says is wrong; GitHub lists fields, GitLab has them in `message`."""
+    """Returns what a response says is wrong; GitHub lists fields, GitLab has them in `message`."""
     said = answer.get("message") or answer["error"]
     text = said if isinstance(said, str) else msgspec.json.encode(said).decode()
     listed = answer.get("errors")

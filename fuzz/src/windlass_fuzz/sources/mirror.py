@@ -1,7 +1,7 @@
 """A local mirror of the repository, kept between runs, and checkouts from it.
 
-Errors tell apart a repository that does not answer, a commit that it does not have, and a
-commit that a shallow clone has cut off. None of them changes the state.
+Errors distinguish a repository that does not answer, a missing commit, and a commit that a shallow
+clone has cut off. None of them changes the state.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ MAX_SEARCHED: Final = 30  # files that may define a function
 MAX_COMMITS: Final = 2_000  # commits of a line
 # Nobody is there to type a password, and we parse English messages.
 _ENVIRONMENT: Final = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-# We parse what git prints, whatever the configuration of this user says.
+# We parse git's output, whatever this user's configuration says.
 _CONFIGURATION: Final = ("-c", "core.quotePath=false", "-c", "log.showSignature=false")
 _HEAD: Final = re.compile(r"(?:HEAD|@)(?=[~^]|$)")
 
@@ -41,7 +41,7 @@ _UNREACHABLE: Final = re.compile(
 
 
 class GitFailed(WindlassError):
-    """git failed; the message is what git calls fatal, or its last line of error output."""
+    """git failed; the message is its fatal error, or its last line of error output."""
 
     code = "git_failed"
 
@@ -65,7 +65,7 @@ class Mirror:
         """Creates or updates the clone, and prunes deleted branches.
 
         A clone that cannot be updated (a run was killed while writing it) is made again, and so is
-        a shallow one, which would stay shallow when the repository has its whole history.
+        a shallow one, which would stay shallow even if the repository has its whole history.
         """
         if (self._folder / "HEAD").exists() and not self._shallow:
             try:
@@ -92,8 +92,8 @@ class Mirror:
     async def heads(self) -> list[Head]:
         """Returns all branches, as they were when the mirror was fetched.
 
-        If the repository is itself a clone, such as the checkout of a CI job, it may have only
-        one branch; the others are those of its origin.
+        If the repository is itself a clone, such as the checkout of a CI job, it may have only one
+        branch; the others come from its origin.
         """
         words = ("for-each-ref", "--format=%(objectname) %(committerdate:unix) %(refname)")
         lines = (await _git(self._folder, *words, REMOTES, HEADS)).splitlines()
@@ -169,9 +169,9 @@ class Mirror:
         return name
 
     async def _fetch_submodules(self, folder: Path) -> None:
-        """Fetches the submodules; a host that does not answer is not the commit's fault.
+        """Fetches the submodules; an unresponsive host is not the commit's fault.
 
-        Addresses like `../part` are relative to where the repository comes from, not to the mirror.
+        Addresses like `../part` are relative to the repository's origin, not to the mirror.
         """
         try:
             await _git(folder, "remote", "set-url", "origin", await self._address())
@@ -199,10 +199,10 @@ class Mirror:
         return os.path.normpath(folder / origin) if origin.startswith(".") else origin
 
     async def resolve(self, name: str) -> str:
-        """Returns the full hash of what a person names: a commit, branch or tag, or `HEAD~1`.
+        """Returns the full hash of a commit, branch or tag that a person names, or of `HEAD~1`.
 
-        HEAD is the repository's own, which may contain what no branch does, as after the
-        checkout of a pull request. Of a branch, such a checkout may know only that of its origin.
+        HEAD is the repository's own, which may contain what no branch does, as after the checkout
+        of a pull request. Such a checkout may know a branch only as its origin's.
         """
         if name.startswith("-"):
             raise NotFound("commit", name)  # git would take it for an option
@@ -353,7 +353,7 @@ def _branch_of(ref: str) -> str:
 async def check_repository(repository: str, *branches: str) -> None:
     """Raises if a repository does not answer or lacks one of these branches.
 
-    The first must be its own; others may be those of its origin.
+    It must have the first itself; its origin may have the others.
     """
     wanted = [place + branch for branch in branches for place in (HEADS, REMOTES)]
     try:
@@ -369,7 +369,7 @@ async def check_repository(repository: str, *branches: str) -> None:
 
 
 def _unreachable(repository: str, error: GitFailed) -> Unreachable:
-    """Says what to do; a solver file is often in a folder of the repository."""
+    """Returns what to do; a solver file is often in a folder of the repository."""
     folder = Path(repository)
     above = folder.parents if folder.is_dir() else ()
     top = next((one for one in above if (one / ".git").exists()), None)
@@ -381,7 +381,9 @@ def _unreachable(repository: str, error: GitFailed) -> Unreachable:
 
 
 def _place(folder: Path | None) -> list[str]:
-    """Says where git works; some configurations find no bare repository by its folder alone."""
+    """Returns git's options for a folder; some configurations forbid finding a bare repository by
+    the folder alone.
+    """
     if folder is None:
         return []
     return ["-C", str(folder)] if (folder / ".git").exists() else ["--git-dir", str(folder)]

@@ -1,9 +1,8 @@
-"""The state files: their JSON formats, and the version that each of them carries.
+"""The state files: their JSON formats, and their versions.
 
-`state.json` and `build-queue.json` are objects and carry their version in a field. The
-schedule is a bare array, so its version is in the object's attributes, and its sequence number
-also in the whitespace after the array: servers derive ETags from the body alone, so a body
-must never repeat.
+`state.json` and `build-queue.json` are objects and carry their version in a field. The schedule is
+a bare array, so its version is in the object's attributes, and its sequence number also in the
+whitespace after the array: servers derive ETags from the body alone, so a body must never repeat.
 
 Unknown fields are preserved.
 """
@@ -17,8 +16,8 @@ import msgspec
 
 from windlass_fuzz.buckets.layout import is_commit
 
-RECENT: Final = 32  # writes by others after which we still recognise our own write
-DIGITS: Final = 18  # of a sequence number
+RECENT: Final = 32  # up to this many later writes by others, we still recognise our own
+DIGITS: Final = 18  # bits of a sequence number
 SICK: Final = 200  # commits whose unhealthy runs we remember
 SEEN: Final = 1_000  # commits that we remember having queued
 
@@ -44,7 +43,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class BranchProgress(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far the manager is on a branch, if a solver has several.
+    """The manager's progress on a branch, if a solver has several.
 
     `waiting` are commits of the branch that are not built yet. A branch is not watched if it is
     `left_out` for newer ones, or if it is gone from the repository since `gone_at_ms`.
@@ -64,7 +63,7 @@ class BranchProgress(msgspec.Struct, frozen=True, omit_defaults=True):
 class State(NamedTuple):
     """`state.json`: the last commit that the manager checked, and when.
 
-    With several branches, that is the one of the first; `branches` has all, in order.
+    With several branches, these belong to the first; `branches` has all, in order.
     """
 
     last_checked_commit: str | None = None
@@ -118,7 +117,7 @@ class Leases(NamedTuple):
 
 
 class BadRuns(msgspec.Struct, frozen=True):
-    """How many runs in a row of a commit did nothing, why the last one did, and when."""
+    """How many consecutive runs of a commit did nothing, why the last one did, and when."""
 
     runs: int
     why: str

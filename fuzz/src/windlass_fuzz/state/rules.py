@@ -93,7 +93,7 @@ def take_from_built(state: BuildQueue, commits: Iterable[str]) -> BuildQueue:
 
 
 def add_to_schedule(schedule: Schedule, commit: str, branch: str = ONLY) -> Schedule:
-    """Appends a commit to the schedule of a branch, or lets a scheduled one count for it too.
+    """Appends a commit to the schedule of a branch, or adds the branch to a scheduled one.
 
     Once that schedule has its minimum size, its oldest fuzzed commit is removed.
     """
@@ -148,9 +148,9 @@ def schedule_of(schedule: Schedule, branch: str) -> Schedule:
 
 
 def relabel(schedule: Schedule, watched: Sequence[str], *, named: bool) -> Schedule:
-    """Removes branches that are not watched; entries that name none are on the first one.
+    """Removes unwatched branches; entries that name none belong to the first one.
 
-    The branch of a solver with one branch is not `named`: that is the documented form.
+    The only branch of a solver is not `named`: that is the documented form.
     """
     left: list[Entry] = []
     for entry in schedule:

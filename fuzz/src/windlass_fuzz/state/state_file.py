@@ -1,8 +1,8 @@
 """One state file: read it, change it, and write it only if nobody else has changed it since.
 
-A refused write is retried from the current content. If the answer to a write gets lost, we
-look for its nonce in the file, or among the nonces of the writes that followed. When all
-retries are used up, nothing was written and the step reports that.
+A refused write is retried from the current content. If the answer to a write gets lost, we look for
+its nonce in the file, or among the nonces of the writes that followed. When all retries are used
+up, nothing was written and the step reports that.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ class StateFile(Generic[T]):
         return (await self._read()).version
 
     async def update(self, change: Callable[[T], T]) -> UpdateResult[T]:
-        """Writes what `change` makes of the content; may call it several times."""
+        """Applies `change` to the content and writes the result; may call it several times."""
         nonce = self._runtime.nonce()
         before = await self._read()
         for turn in range(RETRIES + 1):

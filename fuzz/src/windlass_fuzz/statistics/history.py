@@ -1,7 +1,7 @@
 """The history of runs: one state file of limited size.
 
-The newest runs are kept one by one. Older ones are added up by day, target and engine, and the
-oldest days are forgotten.
+The newest runs are kept one by one. Older ones are summed up by day, target and engine, and the
+oldest days are dropped.
 """
 
 from typing import Final
@@ -21,10 +21,10 @@ MAX_PROBLEM: Final = 200
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of a combination. `coverage` is what the engine counts, -1 if it does not say.
+    """One run of a combination. `coverage` is the engine's count, -1 if it does not report one.
 
-    `new_findings` were found by this run first, `closed` are findings that it closed.
-    `new_functions` and `new_lines` were reached by this run first, -1 if that is not known.
+    `new_findings` were first found by this run, `closed` are findings that it closed.
+    `new_functions` and `new_lines` were first reached by this run, -1 if unknown.
     """
 
     at_ms: int

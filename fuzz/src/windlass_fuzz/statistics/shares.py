@@ -8,15 +8,15 @@ import msgspec
 
 from windlass_fuzz.statistics.history import RunPoint
 
-LAST: Final = 10  # runs that count
+LAST: Final = 10  # maximum runs that count
 FINDING: Final = 10  # points for a new finding
-MAX_GROWTH: Final = 10  # points of a run for new coverage or new inputs, one for each percent
-LITTLE: Final = 4  # a combination that does not reach a change gets one in so many equal parts
+MAX_GROWTH: Final = 10  # maximum points of a run for new coverage or inputs, one per percent
+LITTLE: Final = 4  # a combination that does not reach a change gets this fraction of an equal share
 HOUR_S: Final = 3_600
 
 
 class Yield(msgspec.Struct, frozen=True, kw_only=True):
-    """What the last runs of a combination brought; without runs nothing is known."""
+    """What the last runs of a combination found; unknown without runs."""
 
     runs: int = 0
     findings: int = 0
@@ -25,7 +25,7 @@ class Yield(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def per_hour(self) -> float:
-        """Returns the points per hour; a run counts as a second at least."""
+        """Returns the points per hour; a run counts as at least a second."""
         return self.points * HOUR_S / max(self.seconds, float(self.runs), 1.0)
 
 
@@ -40,9 +40,9 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
 def shares(budget_ms: int, yields: Sequence[float | None]) -> list[int]:
     """Divides a budget; the parts sum up to it exactly.
 
-    Half is divided equally, the rest in proportion to the yields. None is a combination that
-    never ran: it counts as the best one. Without any yield all get the same. What rounding
-    leaves goes to the best one, the first of equals.
+    Half is divided equally, the rest in proportion to the yields. None is a combination that never
+    ran: it counts as the best one. Without any yield all get the same. Remainders of rounding go to
+    the best one, the first of equals.
     """
     if not yields:
         return []
@@ -60,7 +60,7 @@ def shares(budget_ms: int, yields: Sequence[float | None]) -> list[int]:
 
 
 def yield_of(runs: Sequence[RunPoint], combination: str) -> Yield:
-    """Returns the yield of a combination's last runs; `runs` are the oldest first."""
+    """Returns the yield of a combination's last runs; `runs` are ordered oldest first."""
     own = [run for run in runs if run.combination == combination]
     recent = own[-LAST:]
     points = 0.0
@@ -80,7 +80,7 @@ def divide(
     runs: Sequence[RunPoint],
     reaching: Collection[str] | None = None,
 ) -> list[Share]:
-    """Returns what each combination gets of a budget, and why.
+    """Divides a budget among combinations and returns the reasons.
 
     Combinations that are not among the `reaching` get little, mainly to run their tests.
     """
@@ -103,7 +103,9 @@ def _by_yield(budget_ms: int, names: Sequence[str], runs: Sequence[RunPoint]) ->
 
 
 def _growth(run: RunPoint, best: int) -> float:
-    """Returns the points for new coverage in percent, or for new inputs if none is counted."""
+    """Returns the points for new coverage in percent, or for new inputs if the engine counts
+    none.
+    """
     before = max(best, 0) if run.coverage >= 0 else run.corpus - run.new_inputs
     new = run.coverage - before if run.coverage >= 0 else run.new_inputs
     if new <= 0:

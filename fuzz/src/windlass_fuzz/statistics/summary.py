@@ -32,10 +32,10 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 class CommitSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The runs of one commit with one target and engine, or one combination.
 
-    `gained` is how much more coverage its runs reached than all runs before its first one,
-    None if that is not known. Builds differ, so it is exact only if the engine numbers what
-    it covers alike in both. `new_functions` and `new_lines` were reached by its runs first,
-    None if no run could tell; they are measured with one build, so they are exact.
+    `gained` is how much more coverage its runs reached than all runs before its first one, None if
+    unknown. Builds differ, so it is exact only if the engine numbers its coverage the same way in
+    both. `new_functions` and `new_lines` were first reached by its runs, None if no run could tell;
+    they are measured with one build, so they are exact.
     """
 
     commit: str
@@ -78,7 +78,7 @@ def summarise(solver: str, history: History, commit: str = "") -> Summary:
 
 
 def by_commit(runs: Sequence[RunPoint]) -> list[CommitSummary]:
-    """Returns commits by their first run; `runs` are the oldest first."""
+    """Returns commits by their first run; `runs` are ordered oldest first."""
     groups: dict[tuple[str, str, str, str], list[RunPoint]] = {}
     best: dict[tuple[str, str, str], int] = {}
     earlier: dict[tuple[str, str, str, str], int] = {}

@@ -1,7 +1,7 @@
-"""What an issue says about branches, and when it has to say more. Pure functions.
+"""What an issue says about branches, and when it needs an update. Pure functions.
 
-A record keeps what its issue was told about each branch. A branch that nobody is sure about, or
-whose dates became more exact, is no news.
+A record keeps what its issue was told about each branch. A branch with an uncertain state, or with
+more exact dates, is not news.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ def news_text(finding: Finding) -> str:
 
 
 def news_mark(finding: Finding) -> str:
-    """Returns what identifies this news; a state that comes again later is other news."""
+    """Returns the id of this news; if a state comes again later, that is different news."""
     said = f"{finding.issue_updates} {sorted(told_now(finding).items())}"
     return hashlib.sha256(said.encode()).hexdigest()[:DIGEST]
 

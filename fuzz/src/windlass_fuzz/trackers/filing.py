@@ -1,8 +1,8 @@
 """Files findings as issues of a project, each at most once.
 
-An issue contains its finding's key in an HTML comment. Before filing one, we search all issues
-with our label for that key, including closed ones, and claim the finding's record. So there
-is never a second issue, even if another run filed the first or its answer got lost.
+An issue contains its finding's key in an HTML comment. Before filing one, we search all issues with
+our label for that key, including closed ones, and claim the finding's record. So there is never a
+second issue, even if another run filed the first or its answer got lost.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -34,7 +34,7 @@ from windlass_fuzz.trackers.tracker import IssueText, Tracker
 from windlass_fuzz.trackers.webhook import WebhookTracker
 
 DAY_MS: Final = 86_400_000
-CLAIM_MS: Final = 10 * 60_000  # a run that was killed while it filed an issue
+CLAIM_MS: Final = 10 * 60_000  # after this, a run that claimed a finding counts as killed
 
 TRACKERS: Final[Mapping[TrackerName, Callable[[IssueOptions, Clock], Tracker]]] = {
     "github": GitHubTracker,
@@ -44,7 +44,7 @@ TRACKERS: Final[Mapping[TrackerName, Callable[[IssueOptions, Clock], Tracker]]] 
 
 
 class NoProject(Conflict):
-    """The project does not exist, has no issues, or the token may not see it."""
+    """The project does not exist, has issues disabled, or is not visible to the token."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IssueFiler:
-    """Files the findings of one solver with one project; `refused` are findings it could not."""
+    """Files the findings of one solver with one project; `refused` are findings it could not
+    file.
+    """
 
     def __init__(self, options: IssueOptions, solver: str, clock: Clock) -> None:
         self._options = options
@@ -95,7 +97,7 @@ class IssueFiler:
         """Updates all issues that need it, including those that earlier runs could not update.
 
         An issue that someone deleted, a text that the tracker does not accept, and a project that
-        does not exist are reported and skipped: there may be another one for private findings.
+        does not exist are reported and skipped: private findings may have another project.
         """
         settled = []
         due, unfiled = self._divide([finding async for finding in store.all(notify)])
@@ -139,7 +141,7 @@ class IssueFiler:
         return self._opened
 
     def _divide(self, known: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-        """Returns what is to be updated now, and what is beyond the limits."""
+        """Returns what to update now, and what is over the limits."""
         due: list[Finding] = []
         unfiled: list[Finding] = []
         left = self._left_today(known)
@@ -150,7 +152,7 @@ class IssueFiler:
                 left -= 1
             elif not _is_update(finding):
                 due.append(finding)
-        # What is beyond the limits is said in a later run, with what has changed until then.
+        # A later run reports what is over the limits, together with later changes.
         return [*due, *list(filter(_is_update, wanted))[: max(left, 0)]], unfiled
 
     def _left_today(self, known: Iterable[Finding]) -> int:
@@ -189,7 +191,7 @@ class IssueFiler:
         return await self._claimed(store, finding, lambda known: not known.issue, file)
 
     async def _tell_branches(self, store: FindingStore, finding: Finding) -> Finding:
-        """Says in an issue which branches have changed, unless another run is doing so."""
+        """Adds to an issue which branches have changed, unless another run is doing so."""
 
         async def tell(claimed: Finding) -> dict[str, Any]:
             note = branch_note(claimed, self._solver)
@@ -204,9 +206,9 @@ class IssueFiler:
         return await self._claimed(store, finding, _is_update, tell)
 
     async def _at_issue(self, finding: Finding, act: Callable[[str], Awaitable[None]]) -> str:
-        """Does something with the issue of a finding and returns its address.
+        """Acts on the issue of a finding and returns its address.
 
-        If it is not there, the project may have another name now: we look for the mark.
+        If it is missing, the project may have been renamed: we search for the mark.
         """
         try:
             await act(finding.issue)
@@ -226,7 +228,7 @@ class IssueFiler:
         wanted: Callable[[Finding], bool],
         act: Callable[[Finding], Awaitable[dict[str, Any]]],
     ) -> Finding:
-        """Does something with the issue that one run alone may do, and records the result."""
+        """Does something with the issue that only one run may do, and records the result."""
         now = self._clock.now_ms()
         won = False
 
@@ -258,7 +260,7 @@ class IssueFiler:
         return known or await self._tracker.open(issue)
 
     async def _in_project(self, work: Awaitable[str], private: bool) -> str:
-        """Awaits work on a project; nothing there is no fault of a finding."""
+        """Awaits a call to a project; a missing project is not the finding's fault."""
         options = self._options
         try:
             return await work
@@ -266,11 +268,13 @@ class IssueFiler:
             place = options.project_for(private)
             advice = "check issues.url"
             if place:
-                advice = f"check the name {place}, its issues, and what {options.variable} may do"
+                advice = (
+                    f"check the name {place}, its issues, and the permissions of {options.variable}"
+                )
             raise NoProject("no_project", f"{error}; {advice}") from None
 
     async def _input(self, store: FindingStore, finding: Finding) -> bytes | None:
-        """Returns the input of a finding if it is to be attached and is not too long."""
+        """Returns the input of a finding if it is to be attached and is short enough."""
         if not self._options.attach_input or finding.size > ATTACHED:
             return None
         with TemporaryDirectory() as folder:

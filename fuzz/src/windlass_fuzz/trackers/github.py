@@ -72,9 +72,9 @@ class GitHubTracker:
 
 
 def _address(issue: dict[str, Any], project: str) -> str:
-    """Returns the address of an issue under the name that the solver file gives its project.
+    """Returns the address of an issue under the project name in the solver file.
 
-    If a repository was renamed, GitHub leads from the old name to the new one, which `_issue`
+    If a repository was renamed, GitHub redirects from the old name to the new one, which `_issue`
     does not know.
     """
     parts = urlsplit(str(issue["html_url"]))

@@ -1,4 +1,4 @@
-"""Writes the text of issues: what a finding says, with or without its input."""
+"""Writes the text of issues: the contents of a finding, with or without its input."""
 
 import base64
 from typing import Any, Final
@@ -18,14 +18,14 @@ MAX_TITLE: Final = 250  # characters; GitHub takes 256, GitLab 255
 MAX_BODY: Final = 65_000  # characters; GitHub takes 65,536
 SHORT_OUTPUT: Final = 1_000  # characters of an output that is too long once it is escaped
 LINE: Final = 120
-MIN_QUOTE: Final = 4  # a shorter input is found in any output by chance
+MIN_QUOTE: Final = 4  # a shorter input occurs in any output by chance
 WITHHELD: Final = "(input withheld)"
 
 
 def text_of(
     finding: Finding, solver: str, location: str, options: IssueOptions, data: bytes | None
 ) -> IssueText:
-    """Returns the issue of a finding; `data` is its input, if that is at hand."""
+    """Returns the issue of a finding; `data` is its input, if available."""
     mark = mark_of(finding, solver)
     shown = finding if options.attach_input else without_input(finding)
     attached = data if options.attach_input else None
@@ -57,7 +57,7 @@ def without_input(finding: Finding) -> Finding:
 
 
 def note_of(finding: Finding, solver: str) -> Note:
-    """Returns what to say when the state of a finding has changed."""
+    """Returns the note about a changed state of a finding."""
     if finding.state != "closed":
         text = f"The bug is back, last seen in {(finding.seen_in or [finding.found_in])[-1]}."
         text += f"\n\n{branch_lines(finding)}\n" if finding.branches else ""
@@ -76,13 +76,13 @@ def note_of(finding: Finding, solver: str) -> Note:
 
 
 def branch_note(finding: Finding, solver: str) -> Note:
-    """Returns what to say when branches of an open finding have other states than it says."""
+    """Returns the note about changed states of branches of an open finding."""
     mark = f"<!-- windlass branches {news_mark(finding)} {solver}/{finding.key} -->"
     return Note(mark, news_text(finding), _document(finding, solver, None))
 
 
 def _fixes(finding: Finding) -> str:
-    """Names the commit that fixed a bug, or that of each branch."""
+    """Names the commit that fixed a bug, or one for each branch."""
     fixes = [f"{one.fixed_in} ({code(one.name)})" for one in finding.branches if _is_fixed(one)]
     return ", ".join(fixes) or str(finding.closed_in)
 
@@ -129,7 +129,7 @@ def _rows(findings: list[Finding]) -> list[str]:
 
 
 def _attachment(finding: Finding, data: bytes | None) -> list[str]:
-    """Returns an input that the report does not show, folded away, if it is not too long."""
+    """Returns an input that the report does not show, folded, if it is short enough."""
     if data is None or finding.excerpt or finding.binary or len(data) > ATTACHED:
         return []
     code = base64.b64encode(data).decode()

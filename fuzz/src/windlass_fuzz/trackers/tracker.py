@@ -1,4 +1,4 @@
-"""The tracker protocol: how issues are found, opened, closed and opened again."""
+"""The tracker protocol: how issues are found, opened, closed and reopened."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -8,7 +8,7 @@ import msgspec
 class IssueText(msgspec.Struct, frozen=True, kw_only=True):
     """An issue to write. `mark` is a line of its body by which it is found again.
 
-    `document` is what a program wants to know about it; only webhooks send it.
+    `document` is data for programs; only webhooks send it.
     """
 
     mark: str
@@ -20,7 +20,7 @@ class IssueText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Note(NamedTuple):
-    """What is said when the state of a finding has changed; said once per `mark`."""
+    """A note about a changed state of a finding; posted once per `mark`."""
 
     mark: str
     text: str
@@ -47,15 +47,15 @@ class Tracker(Protocol):
         ...
 
     async def comment(self, address: str, note: Note) -> None:
-        """Says something about an issue, which stays as it is."""
+        """Comments on an issue, which stays as it is."""
         ...
 
     async def close(self, address: str, note: Note) -> None:
-        """Says why, and closes an issue."""
+        """Comments with the reason, and closes an issue."""
         ...
 
     async def reopen(self, address: str, note: Note) -> None:
-        """Says why, and opens an issue again."""
+        """Comments with the reason, and reopens an issue."""
         ...
 
     async def disconnect(self) -> None:

@@ -1,7 +1,7 @@
-"""Issues as signed messages to an address of yours, which does with them what it likes.
+"""Issues as signed messages to a webhook of yours, which may do with them what it likes.
 
-Each message has an identifier that depends only on what it says, so that one whose answer
-got lost is sent again under the same identifier.
+Each message has an identifier that depends only on its contents, so that a message whose answer got
+lost is sent again under the same identifier.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ ID_LENGTH: Final = 32
 
 
 class WebhookTracker:
-    """Sends what happens to findings to one address."""
+    """Sends events about findings to one address."""
 
     def __init__(self, options: IssueOptions, clock: Clock) -> None:
         secret = os.environ.get(options.variable, "")
@@ -41,7 +41,7 @@ class WebhookTracker:
         self._clock = clock
 
     async def find(self, mark: str, private: bool) -> str | None:  # noqa: ARG002
-        """Returns None: what was sent cannot be looked up, but its identifier is the same."""
+        """Returns None: sent messages cannot be looked up, but the identifier is the same."""
         return None
 
     async def open(self, issue: IssueText) -> str:
@@ -55,13 +55,13 @@ class WebhookTracker:
         await self._send("rewritten", _name(issue), {"issue": address, **_content(issue)})
 
     async def comment(self, address: str, note: Note) -> None:
-        await self._send("updated", note.mark, _said(address, note))
+        await self._send("updated", note.mark, _note_document(address, note))
 
     async def close(self, address: str, note: Note) -> None:
-        await self._send("closed", note.mark, _said(address, note))
+        await self._send("closed", note.mark, _note_document(address, note))
 
     async def reopen(self, address: str, note: Note) -> None:
-        await self._send("reopened", note.mark, _said(address, note))
+        await self._send("reopened", note.mark, _note_document(address, note))
 
     async def disconnect(self) -> None:
         await self._api.close()
@@ -78,11 +78,11 @@ class WebhookTracker:
         try:
             return response.json()
         except WindlassError:
-            return None  # a receiver need not say anything
+            return None  # a receiver need not answer anything
 
 
 def check_address(options: IssueOptions) -> None:
-    """Raises if the address is missing in the environment or is none; does not repeat it."""
+    """Raises if the address is missing in the environment or not valid, without repeating it."""
     try:
         check_url(options.address, "issues.url")
     except WindlassError:
@@ -98,11 +98,11 @@ def _content(issue: IssueText) -> dict[str, Any]:
 
 
 def _name(issue: IssueText) -> str:
-    """Returns what identifies an issue: its mark, and for a summary also what it says."""
+    """Returns what identifies an issue: its mark, and for a summary also its text."""
     return issue.mark if "key" in issue.document else issue.body
 
 
-def _said(address: str, note: Note) -> dict[str, Any]:
+def _note_document(address: str, note: Note) -> dict[str, Any]:
     return {"issue": address, "text": note.text, **note.document}
 
 

@@ -1,36 +1,36 @@
-"""The audit log: who did what, from where. A row may stand for several equal calls."""
+"""The audit log: who did what, from where. One row can cover several identical calls."""
 
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
-KEYS_KEPT: Final = 1_000  # kinds of calls that are counted apart in one minute
-OTHERS: Final = "(others)"  # stands for callers beyond these
+KEYS_KEPT: Final = 1_000  # kinds of calls counted separately in one minute
+OTHERS: Final = "(others)"  # the shared actor of callers beyond these
 
 
 class AuditRow(NamedTuple):
-    """One call that changed something or was refused, or several equal ones.
+    """One call that changed something or was refused, or several identical ones.
 
-    `at`, `resource`, `request` and `about` are those of the first of them.
+    `at`, `resource`, `request` and `about` belong to the first of them.
     """
 
     id: int
     at: int
     calls: int
     status: int  # of the HTTP answer
-    token: int  # 0: no token of ours
+    token: int  # 0: not one of our tokens
     actor: str  # the caller's name; empty: anonymous
     role: str
     address: str
     action: str  # method and path of the route
-    resource: str  # the path
+    resource: str  # path of the request
     namespace: str  # empty: it concerns none, or several
-    code: str  # of the error; empty: it succeeded
+    code: str  # code of the error; empty: success
     request: str  # the id that the answer carried
     about: str  # the object in words, such as "queue `video`"; empty: none is known
 
 
 class _Counted:
-    """Equal calls after the first one; `row` is that of the second."""
+    """Identical calls after the first one; `row` belongs to the second."""
 
     __slots__ = ("calls", "row")
 
@@ -40,17 +40,19 @@ class _Counted:
 
 
 class Repeats:
-    """Lets the first of equal calls through and counts the others, minute by minute.
+    """Lets the first of identical calls through and counts the rest, minute by minute.
 
-    So a flood of refusals makes two rows a minute for each caller, and callers beyond
-    `KEYS_KEPT` in a minute share rows. `key` says which calls are equal.
+    A flood of refusals therefore writes at most two rows a minute per caller, and callers beyond
+    `KEYS_KEPT` in a minute share rows. `key` says which calls are identical.
     """
 
     def __init__(self) -> None:
         self._counted: dict[Hashable, _Counted] = {}
 
     def repeat(self, key: Hashable) -> bool:
-        """Counts a call if it needs no row of its own; this is all that most calls need."""
+        """Counts a call that has already been repeated, the cheap and common case; returns whether
+        it did.
+        """
         counted = self._counted.get(key)
         if counted is None or not counted.calls:
             return False

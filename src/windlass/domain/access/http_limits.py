@@ -1,4 +1,4 @@
-"""What a server accepts of callers over HTTP: sizes, times and how much at once."""
+"""What a server accepts over HTTP: sizes, times and concurrency."""
 
 from typing import Annotated, Final
 
@@ -8,17 +8,19 @@ from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.options import doc
 
-MIN_HEADERS: Final = 1024  # bytes; a token and the headers of any client need some
+MIN_HEADERS: Final = 1024  # bytes; a token and the usual headers need about this much
 
 
 class HttpLimits(Struct, frozen=True, kw_only=True):
-    """Limits of connections and requests; what exceeds one is refused before it costs much."""
+    """Limits of connections and requests; whatever exceeds one is refused early and cheaply."""
 
     header_bytes: Annotated[
         int,
-        doc("bytes", "The longest line and headers of one request.", least=MIN_HEADERS),
+        doc("bytes", "Maximum size of one request's line and headers.", least=MIN_HEADERS),
     ] = 32 * 1024
-    header_count: Annotated[int, doc("headers", "The most headers of one request.", least=8)] = 100
+    header_count: Annotated[
+        int, doc("headers", "Maximum number of headers in one request.", least=8)
+    ] = 100
     header_timeout_ms: Annotated[
         int,
         doc(
@@ -29,23 +31,32 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
         ),
     ] = 10_000
     body_timeout_ms: Annotated[
-        int, doc("ms", "The time over which the speed of a body is measured.", least=1)
+        int, doc("ms", "The time over which the speed of a request body is measured.", least=1)
     ] = 20_000
     body_rate: Annotated[
-        int, doc("bytes", "A slower body, in bytes per second, is refused. 0: any speed.")
+        int,
+        doc(
+            "bytes",
+            "Minimum speed of a request body in bytes per second; a slower one is refused. 0: "
+            "any speed.",
+        ),
     ] = 500
     send_timeout_ms: Annotated[
         int,
-        doc("ms", "A client that reads nothing of an answer for this long is cut off.", least=1),
+        doc(
+            "ms",
+            "A client that reads nothing of a response for this long is disconnected.",
+            least=1,
+        ),
     ] = 120_000
     idle_timeout_ms: Annotated[
-        int, doc("ms", "A connection without a request is closed after this.", least=1_000)
+        int, doc("ms", "An idle connection is closed after this.", least=1_000)
     ] = 75_000
     connections: Annotated[
         int,
         doc(
             "connections",
-            "The most connections; the limit of open files may allow fewer.",
+            "Maximum number of connections; the limit of open files may lower it.",
             least=1,
         ),
     ] = 20_000
@@ -53,8 +64,8 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "connections",
-            "The most connections of one token, or of one address without a token; the oldest "
-            "without a request makes room.",
+            "Maximum connections per token, or per address without a token; a new one "
+            "replaces the oldest idle one.",
             least=1,
         ),
     ] = 2_000
@@ -62,8 +73,8 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "requests",
-            "The most requests at once of one token, or of one address without a token; those "
-            "that wait count.",
+            "Maximum concurrent requests per token, or per address without a token; waiting "
+            "ones count.",
             least=1,
         ),
     ] = 1_000
@@ -71,7 +82,7 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "requests",
-            "The same, for requests that read much: explain, filtered lists, verify.",
+            "The same, for requests that read a lot: explain, filtered lists, verify.",
             least=1,
         ),
     ] = 8
@@ -79,13 +90,13 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
         int,
         doc(
             "requests",
-            "The most requests of one address to begin or finish a browser's sign-in; each takes "
-            "two.",
+            "Maximum requests per address to begin or finish a browser's sign-in; each "
+            "sign-in takes two.",
             least=2,
         ),
     ] = 120
     body_memory: Annotated[
-        int, doc("bytes", "The most bytes of large bodies in memory at once.", least=2**20)
+        int, doc("bytes", "Maximum bytes of large request bodies in memory at once.", least=2**20)
     ] = 512 * 2**20
     body_memory_per_caller: Annotated[
         int, doc("bytes", "The same, for one caller.", least=2**20)

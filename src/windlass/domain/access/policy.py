@@ -1,4 +1,4 @@
-"""What the roles may do with jobs and how long tokens live, as the operator sets it."""
+"""What the roles may do with jobs and how long tokens live, as configured by the operator."""
 
 from typing import Annotated, Final
 
@@ -14,25 +14,25 @@ UNBOUNDED: Final = (-LEVEL_LIMIT, LEVEL_LIMIT)
 
 
 class AccessPolicy(Struct, frozen=True):
-    """The priorities that roles may give, whose jobs submitters change, how long tokens live."""
+    """The priorities each role may set, whose jobs submitters may change, token lifetimes."""
 
     submitter_priority_min: Annotated[
-        int, doc("levels", "The lowest priority that a submitter may give.", least=-LEVEL_LIMIT)
+        int, doc("levels", "The lowest priority that a submitter may set.", least=-LEVEL_LIMIT)
     ] = -LEVEL_LIMIT
     submitter_priority_max: Annotated[
-        int, doc("levels", "The highest priority that a submitter may give.", least=-LEVEL_LIMIT)
+        int, doc("levels", "The highest priority that a submitter may set.", least=-LEVEL_LIMIT)
     ] = 100
     operator_priority_min: Annotated[
-        int, doc("levels", "The lowest priority that an operator may give.", least=-LEVEL_LIMIT)
+        int, doc("levels", "The lowest priority that an operator may set.", least=-LEVEL_LIMIT)
     ] = -LEVEL_LIMIT
     operator_priority_max: Annotated[
-        int, doc("levels", "The highest priority that an operator may give.", least=-LEVEL_LIMIT)
+        int, doc("levels", "The highest priority that an operator may set.", least=-LEVEL_LIMIT)
     ] = LEVEL_LIMIT
     submitter_changes_all: Annotated[
         int,
         doc(
             "switch",
-            "1: a submitter may cancel, retry and lower all jobs that it sees. 0: only its own.",
+            "1: a submitter may cancel, retry and lower every job it can see. 0: only its own.",
         ),
     ] = 0
 
@@ -40,30 +40,34 @@ class AccessPolicy(Struct, frozen=True):
         int,
         doc(
             "ms",
-            "How long a new token is valid if nothing else is asked for. "
-            "0: as long as access.token_lifetime_max allows.",
+            "Lifetime of a new token that asks for none. 0: as long as "
+            "access.token_lifetime_max allows.",
         ),
     ] = 0
     token_lifetime_max_ms: Annotated[
-        int, doc("ms", "The longest that a new token may be valid. 0: until it is revoked.")
+        int, doc("ms", "Maximum lifetime of a new token. 0: until it is revoked.")
     ] = 0
     session_lifetime_ms: Annotated[
         int,
-        doc("ms", "How long a browser stays signed in before it signs in again.", least=60_000),
+        doc(
+            "ms",
+            "How long a browser session lasts before the user must sign in again.",
+            least=60_000,
+        ),
     ] = 3_600_000
 
     def token_ttl_ms(self, asked_ms: int | None) -> int:
         """Returns how long a new token is valid, 0: until it is revoked."""
-        most = self.token_lifetime_max_ms
+        limit_ms = self.token_lifetime_max_ms
         if asked_ms is None:
-            return self.token_lifetime_ms or most
-        if most and asked_ms > most:
-            expected = f"at most {format_duration(most)} (access.token_lifetime_max)"
+            return self.token_lifetime_ms or limit_ms
+        if limit_ms and asked_ms > limit_ms:
+            expected = f"at most {format_duration(limit_ms)} (access.token_lifetime_max)"
             raise InvalidInput("expires", expected, format_duration(asked_ms))
         return asked_ms
 
     def bounds(self, role: Role) -> tuple[int, int]:
-        """Returns the lowest and the highest priority that a role may give."""
+        """Returns the lowest and highest priority that a role may set."""
         if role is Role.SUBMITTER:
             return self.submitter_priority_min, self.submitter_priority_max
         if role is Role.OPERATOR:
@@ -72,12 +76,12 @@ class AccessPolicy(Struct, frozen=True):
 
 
 def check_policy(policy: AccessPolicy) -> None:
-    """Raises `InvalidInput` for bounds that nothing lies between."""
+    """Raises `InvalidInput` if a lower bound is above its upper bound."""
     for role in (Role.SUBMITTER, Role.OPERATOR):
-        least, most = policy.bounds(role)
-        if most < least:
-            expected = f"at least access.{role}_priority_min ({least})"
-            raise InvalidInput(f"access.{role}_priority_max", expected, most)
+        lowest, highest = policy.bounds(role)
+        if highest < lowest:
+            expected = f"at least access.{role}_priority_min ({lowest})"
+            raise InvalidInput(f"access.{role}_priority_max", expected, highest)
     longest = policy.token_lifetime_max_ms
     if longest and policy.token_lifetime_ms > longest:
         expected = f"at most access.token_lifetime_max ({format_duration(longest)})"
@@ -86,7 +90,7 @@ def check_policy(policy: AccessPolicy) -> None:
 
 
 def check_priority(value: int | str, who: Identity, policy: AccessPolicy, field: str) -> None:
-    """Raises `InvalidInput` for a priority that the caller may not give."""
-    least, most = policy.bounds(who.role)
-    if not least <= parse_priority(value, field) <= most:
-        raise InvalidInput(field, f"from {least} to {most}, for the role {who.role}", value)
+    """Raises `InvalidInput` for a priority that the caller may not set."""
+    lowest, highest = policy.bounds(who.role)
+    if not lowest <= parse_priority(value, field) <= highest:
+        raise InvalidInput(field, f"from {lowest} to {highest}, for the role {who.role}", value)

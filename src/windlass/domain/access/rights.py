@@ -1,8 +1,8 @@
-"""Roles, everything that a caller can ask for, and who may: `may(identity, action, resource)`.
+"""Roles, actions, and who may do what: `may(identity, action, resource)`.
 
-The rights are one table. Each route declares its action and asks before it runs, and again about
-what it touches; streams ask while they last. `docs/reference/rights.md` prints the table, and a
-test calls every route as everybody.
+The rights are one table. Each route declares its action and checks it before it runs, and again for
+each object that it touches; streams keep checking while they are open. `docs/reference/rights.md`
+prints the table, and a test calls every route as every kind of caller.
 """
 
 from enum import StrEnum
@@ -20,11 +20,11 @@ class Role(StrEnum):
     ADMIN = "admin"
     WORKER = "worker"
 
-    __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
+    __hash__ = str.__hash__  # faster than the hash of an enumeration: every request looks one up
 
 
-PERSON: Final = "oidc:"  # begins the names of people that signed in
-MACHINE: Final = "jwt:"  # begins the names of machines with a token of their own issuer
+PERSON: Final = "oidc:"  # prefix for the names of people who signed in
+MACHINE: Final = "jwt:"  # prefix for the names of machines whose token comes from their own issuer
 SIGNED_IN: Final = (PERSON, MACHINE)
 
 # A role includes those with lower numbers. Workers have rights of their own and no others.
@@ -40,7 +40,7 @@ RANKS: Final = {
 class Identity(NamedTuple):
     """The caller that a token identifies.
 
-    A worker's token is that of one `incarnation`; 0 is the secret with which it enrols.
+    A worker's token belongs to one `incarnation`; 0 marks the secret it enrols with.
     """
 
     token: int
@@ -53,7 +53,7 @@ class Identity(NamedTuple):
 
     @property
     def own_namespace(self) -> str:
-        """Returns the namespace of jobs that do not name one."""
+        """Returns the namespace for jobs that do not name one."""
         if not self.namespaces or "default" in self.namespaces:
             return "default"
         return self.namespaces[0]
@@ -111,15 +111,15 @@ class Action(StrEnum):
     SUBMIT_CHILDREN = "submit-children"
     RUN_STEPS = "run-steps"
 
-    __hash__ = str.__hash__  # faster than that of an enumeration: every request looks one up
+    __hash__ = str.__hash__  # faster than the hash of an enumeration: every request looks one up
 
 
 class Right(NamedTuple):
-    """Who may do something. Roles of people include those below them; `None` means nobody.
+    """Who may perform an action. Roles of people include those below them; `None` means nobody.
 
-    `limited` is the least role of a token that is limited to namespaces, and counts for what is
-    in them; `unlimited` that of a token for all namespaces. Workers' actions have `WORKER` and
-    concern the worker itself.
+    `limited` is the lowest role for a token limited to namespaces, inside those; `unlimited` is the
+    lowest role for a token without such a limit. Actions of workers have `WORKER` and concern the
+    worker itself.
     """
 
     limited: Role | None
@@ -127,11 +127,11 @@ class Right(NamedTuple):
     meaning: str
     is_open: bool = False  # no token is needed
     pending: bool = False  # a worker that waits for approval may do it too
-    others: Action | None = None  # what the caller must be allowed to do to others' jobs
+    others: Action | None = None  # what the caller must be allowed to do with other people's jobs
 
     @property
     def is_fleet_wide(self) -> bool:
-        """Whether it concerns all namespaces, so that limited tokens may not do it."""
+        """Returns whether it concerns all namespaces, so that limited tokens are refused."""
         return self.limited is None and not self.is_open
 
 
@@ -155,7 +155,7 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.CHECK_HEALTH: _open("ask whether the server is alive and ready"),
     Action.ENROL: _open("ask to enrol a worker, which needs a code, a token or an approval"),
     Action.SIGN_IN: _open("ask where to sign in, and sign in at the identity provider"),
-    Action.KNOW_ITSELF: _within(Role.VIEWER, "ask who it is to the server, end its own session"),
+    Action.KNOW_ITSELF: _within(Role.VIEWER, "show its own identity, end its own session"),
     Action.DESCRIBE_API: _within(Role.VIEWER, "read the description of the API"),
     Action.READ_JOBS: _within(
         Role.VIEWER, "list, show, explain and wait for jobs and workflows; list namespaces"
@@ -167,10 +167,10 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.READ_NAMES: _within(Role.VIEWER, "list the names of artifacts"),
     Action.READ_PLANS: _within(Role.VIEWER, "list and show templates and schedules"),
     Action.READ_FLEET: _within(
-        Role.VIEWER, "list workers, queues, pools and costs, as far as namespaces show them"
+        Role.VIEWER, "list workers, queues, pools and costs of the namespaces it can see"
     ),
     Action.READ_METRICS: _fleet(Role.VIEWER, "read the metrics"),
-    Action.READ_PLUGINS: _fleet(Role.VIEWER, "read what plug-ins of the server show"),
+    Action.READ_PLUGINS: _fleet(Role.VIEWER, "read what the server's plug-ins show"),
     Action.SUBMIT_JOBS: _within(
         Role.SUBMITTER, "submit jobs and workflows, start templates, upload files for jobs"
     ),
@@ -191,7 +191,7 @@ RIGHTS: Final[dict[Action, Right]] = {
         "answer questions of jobs that it submitted",
         others=Action.CHANGE_ALL_JOBS,
     ),
-    Action.SET_NAMES: _within(Role.SUBMITTER, "let a name point to an artifact"),
+    Action.SET_NAMES: _within(Role.SUBMITTER, "point a name to an artifact"),
     Action.CHANGE_PLANS: _within(
         Role.OPERATOR, "put, delete and pause templates and schedules, run a schedule now"
     ),
@@ -206,13 +206,13 @@ RIGHTS: Final[dict[Action, Right]] = {
     Action.READ_AUDIT: _within(Role.ADMIN, "read the audit log, of its namespaces"),
     Action.VERIFY: _fleet(Role.ADMIN, "verify the store"),
     Action.SYNC: _worker("send heartbeats, take jobs and report their ends", pending=True),
-    Action.LEAVE: _worker("say that it stops"),
+    Action.LEAVE: _worker("report that it is stopping"),
     Action.WRITE_ATTEMPTS: _worker("write logs, progress and artifacts of jobs that it holds"),
     Action.READ_INPUTS: _worker(
-        "read what jobs that it holds declare as inputs: artifacts of jobs that they wait for, and "
+        "read the declared inputs of its jobs: artifacts of the jobs they depend on, and "
         "files uploaded for them"
     ),
-    Action.SUBMIT_CHILDREN: _worker("submit what jobs that it holds add to their workflow"),
+    Action.SUBMIT_CHILDREN: _worker("add jobs to the workflow of a job that it holds"),
     Action.RUN_STEPS: _worker("store steps, wait and send signals for jobs that it holds"),
 }
 
@@ -222,7 +222,7 @@ NO_TOKEN: Final = "this needs a valid token: Authorization: Bearer …"
 
 
 class Resource(NamedTuple):
-    """What an action is about. Without any field: whatever the caller has a right to.
+    """What an action is about. With no field set: anything the caller has a right to.
 
     `owner` is who submitted a job or workflow. `worker` and `incarnation` are the process that
     holds an attempt. `is_fleet` means all namespaces.
@@ -282,9 +282,9 @@ def _refuse_worker(who: Identity, pending: bool, resource: Resource) -> str | No
     if who.shut_out and not (pending and who.shut_out == PENDING):
         return f"the worker of this token is {who.shut_out}: it may do nothing"
     if not who.incarnation:
-        return "this is the secret with which a worker enrols: use the token that it gets then"
+        return "this is the secret a worker enrols with: use the token it gets when it enrols"
     if resource.worker and resource.worker != who.worker:
         return "a worker may call this only for itself, and only about its own attempts"
     if resource.incarnation > who.incarnation:
-        return f"this token is that of incarnation {who.incarnation} of its worker"
+        return f"this token belongs to incarnation {who.incarnation} of its worker"
     return None

@@ -29,7 +29,7 @@ def check_secret_name(name: object, field: str) -> None:
 
 
 def check_secret_namespace(namespace: str, field: str) -> None:
-    """Raises `InvalidInput` for a namespace that a clause would read as several or all."""
+    """Raises `InvalidInput` for a namespace that a clause would take for several or all."""
     if not namespace or namespace != namespace.strip() or _DIVIDERS.search(namespace):
         raise InvalidInput(
             field, "a namespace without [ ] , and * if the job uses secrets", namespace

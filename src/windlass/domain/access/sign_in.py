@@ -1,7 +1,7 @@
-"""Sign-in: the identity provider of people, the issuers that machines bring, and their tokens.
+"""Sign-in: the identity provider for people, the issuers for machines, and their tokens.
 
-The settings are tables in the file of core options: `[access.oidc]` and `[[access.machines]]`.
-The signature of a token is checked elsewhere; its claims count for nothing without it.
+The settings are tables in the configuration file: `[access.oidc]` and `[[access.machines]]`. The
+signature of a token is verified elsewhere, before anyone trusts its claims.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,11 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.names import check_name, is_name
 
 OPENID: Final = "openid"
-ANY: Final = "*"  # at the end of a value: whatever follows
+ANY: Final = "*"  # at the end of a value: matches any continuation
 
 
 class GroupRights(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the members of a group may do; `namespaces` empty: in all."""
+    """What the members of a group may do; empty `namespaces` means all."""
 
     group: str
     role: str
@@ -29,7 +29,9 @@ class GroupRights(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Oidc(Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider where people sign in, and what their groups may do. The first match counts."""
+    """The provider where people sign in, and what their groups may do. The first matching group
+    applies.
+    """
 
     issuer: str
     client_id: str
@@ -43,7 +45,7 @@ class Oidc(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def audiences(self) -> tuple[str, ...]:
-        """Returns the clients whose tokens count."""
+        """Returns the clients whose tokens are accepted."""
         return (self.client_id, self.login_client)
 
     @property
@@ -69,25 +71,26 @@ class Oidc(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a machine may do whose token has this issuer, this audience and these claims."""
+    """What a machine may do whose token has this issuer, audience and claims."""
 
     issuer: str
     audience: str
-    claims: dict[str, str | tuple[str, ...]]  # one of these; `*` at the end: whatever follows
+    # one of these; a trailing `*` matches any continuation
+    claims: dict[str, str | tuple[str, ...]]
     role: str
     namespaces: tuple[str, ...] = ()
     name_claim: str = "sub"
 
 
 class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of sign-in; with none of them, only our own tokens count."""
+    """All settings of sign-in; without any, only our own tokens are accepted."""
 
     oidc: Oidc | None = None
     machines: tuple[Machine, ...] = ()
 
     @property
     def is_on(self) -> bool:
-        """Returns whether any token of another issuer counts."""
+        """Returns whether tokens of another issuer are accepted."""
         return self.oidc is not None or bool(self.machines)
 
 
@@ -127,14 +130,14 @@ def _check_machine(machine: Machine, field: str) -> None:
     for name, wanted in machine.claims.items():
         for value in (wanted,) if isinstance(wanted, str) else wanted:
             if not value.removesuffix(ANY) or ANY in value.removesuffix(ANY):
-                expected = f"a value, or the beginning of one and {ANY}"
+                expected = f"a value, or the beginning of one followed by {ANY}"
                 raise InvalidInput(f"{field}.claims.{name}", expected, value)
     _check_rights(machine.role, machine.namespaces, field)
 
 
 def _check_rights(role: str, namespaces: Sequence[str], field: str) -> None:
     if parse_role(role) is Role.WORKER:
-        raise InvalidInput(f"{field}.role", "one for people: workers enrol", role)
+        raise InvalidInput(f"{field}.role", "a role for people; workers enrol instead", role)
     for namespace in namespaces:
         check_name(f"{field}.namespaces", namespace)
 
@@ -158,21 +161,21 @@ Claims = Mapping[str, Any]
 
 
 class TokenRefused(WindlassError):
-    """A signed token does not count here; the message says why."""
+    """A signed token is not accepted; the message says why."""
 
     code = "unauthorized"
 
 
 def check_claims(claims: Claims, issuer: str, audiences: Sequence[str], now_s: float) -> float:
-    """Returns when the token expires; raises `TokenRefused` if it does not count now."""
+    """Returns when the token expires; raises `TokenRefused` if it is not valid now."""
     if claims.get("iss") != issuer:
-        raise TokenRefused("the token is of another issuer")
+        raise TokenRefused("the token comes from another issuer")
     named = claims.get("aud")
     meant = named if isinstance(named, list) else [named]
     if not any(isinstance(one, str) and one in audiences for one in meant):
-        raise TokenRefused("the token is for another audience")
+        raise TokenRefused("the token is meant for another audience")
     if len(meant) > 1 and claims.get("azp") not in audiences:
-        raise TokenRefused("the token is for several audiences and was given to another one")
+        raise TokenRefused("the token is for several audiences and was issued to another client")
     if "events" in claims or not isinstance(claims.get("sub"), str) or not claims["sub"]:
         raise TokenRefused("the token identifies nobody")
     expires, issued = _time(claims, "exp"), _time(claims, "iat")
@@ -186,7 +189,7 @@ def check_claims(claims: Claims, issuer: str, audiences: Sequence[str], now_s: f
 
 
 def check_nonce(claims: Claims, nonce: str) -> None:
-    """Raises `TokenRefused` unless the token answers the request that had this nonce."""
+    """Raises `TokenRefused` unless the token carries the nonce of this request."""
     if not nonce or claims.get("nonce") != nonce:
         raise TokenRefused("the token does not answer this sign-in (nonce)")
 

@@ -1,7 +1,7 @@
-"""The text that submits a job: as a command line, as Python, and as a call without a queue.
+"""Ways to submit a job again: as a command line, as Python, and as a call without a queue.
 
-The page shows it beside a form, and `windlass show --reproduce` for a job that exists. Nothing
-here is run: words are quoted for a shell, values are written as Python literals.
+The dashboard shows them beside a form, and `windlass show --reproduce` for an existing job. Nothing
+is run here: words are quoted for a shell, values are written as Python literals.
 """
 
 import shlex
@@ -38,7 +38,7 @@ _APART: Final = frozenset({"task", "args"}) | SET_BY_SERVER
 
 
 class Equivalents(NamedTuple):
-    """Ways to submit the same job; `call` runs a function here, without a queue."""
+    """Ways to submit the same job; `call` runs its function locally, without a queue."""
 
     command: str
     python: str
@@ -46,7 +46,7 @@ class Equivalents(NamedTuple):
 
 
 def equivalents(spec: JobSpec, path: str | None = None) -> Equivalents:
-    """Returns the texts for a canonical job; `path` is that of its named task, if known."""
+    """Returns the texts for a canonical job; `path` is the function of its named task, if known."""
     return Equivalents(command_line(spec), python_code(spec), local_call(spec, path))
 
 
@@ -112,7 +112,7 @@ def local_call(spec: JobSpec, path: str | None = None) -> str | None:
 
 
 def quote(word: str) -> str:
-    """Returns a word for a shell; one with control characters in a form that shows them."""
+    """Quotes a word for a shell; control characters are shown escaped."""
     if word.isprintable():
         return shlex.quote(word)
     return "$'" + "".join(map(_escaped, word)) + "'"
@@ -141,12 +141,12 @@ def _flag(flag: str, form: Form, value: Any) -> list[str]:
 
 
 def _words(flag: str, text: str) -> list[str]:
-    """Returns a flag with its value: as one word if the value could be taken for a flag."""
+    """Returns a flag with its value: as one word if the value could be mistaken for a flag."""
     return [f"{flag}={text}"] if text.startswith("-") or not text else [flag, text]
 
 
 def _command(spec: JobSpec) -> list[str] | None:
-    """Returns the words of a command with its flags; None if they cannot express it."""
+    """Returns the words of a command with its flags; None if flags cannot express it."""
     args = spec.args
     if not isinstance(args, dict) or not isinstance(args.get("argv"), list):
         return None
@@ -164,7 +164,7 @@ def _command(spec: JobSpec) -> list[str] | None:
 
 
 def _input(item: Any) -> str | None:
-    """Returns JOB/NAME or JOB/NAME=PATH; None for what has another form."""
+    """Returns JOB/NAME or JOB/NAME=PATH; None for an input of another form."""
     job = item.get("job") if isinstance(item, dict) else None
     name = item.get("artifact") if isinstance(item, dict) else None
     if not isinstance(job, int) or not isinstance(name, str) or "=" in name or "file" in item:
@@ -198,7 +198,7 @@ def _plain(value: Any) -> list[str]:
 
 
 def _named_amounts(value: Any) -> list[str]:
-    """Returns NAME=VALUE for each, also of a struct."""
+    """Returns NAME=VALUE for each entry of a mapping or a struct."""
     amounts = msgspec.to_builtins(value)
     return [f"{name}={amount}" for name, amount in amounts.items() if amount is not None]
 

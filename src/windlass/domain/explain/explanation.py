@@ -33,7 +33,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
 class WorkerEntry(Struct, frozen=True, kw_only=True):
     """One worker, or a group of workers that cannot take the job for the same reason.
 
-    `why` is their first obstacle in words, `also` holds the further ones.
+    `why` is the first obstacle in words; `also` lists the others.
     """
 
     worker: str | None = None
@@ -74,9 +74,9 @@ class LimitEntry(Struct, frozen=True, kw_only=True):
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """A call of the API that carries out a step at once, and the right that it needs.
+    """An API call that carries out a step, and the right that it needs.
 
-    `namespace` is where the right is needed; without one, everywhere.
+    `namespace` is where the right is needed; empty means everywhere.
     """
 
     method: Literal["POST", "PATCH"]
@@ -117,7 +117,7 @@ class Estimate(Struct, frozen=True, kw_only=True):
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a job is in its state. `ahead_more` means that more than `ahead` are before it.
+    """Why a job is in its state. `ahead_more` means that more than `ahead` jobs come before it.
 
     `notes` mention its deadlines, a worker reserved for it, and its rejection.
     """
@@ -136,21 +136,21 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Column(Struct, frozen=True, kw_only=True):
-    """One thing that a worker must have for a job: a clause, or that it takes jobs now."""
+    """One thing that a worker must have for a job: it meets a clause, or takes jobs now."""
 
     clause: str
     needs: str
 
 
 class Cell(Struct, frozen=True, kw_only=True):
-    """Whether workers meet a clause, and what they have. null: not looked at."""
+    """Whether workers meet a clause, and what they have. null: not checked."""
 
     met: bool | None
     has: str | None = None
 
 
 class MatrixRow(Struct, frozen=True, kw_only=True):
-    """One worker, or workers that differ in nothing that matters to the job."""
+    """One worker, or several that differ in nothing that matters to the job."""
 
     worker: str | None = None
     id: int | None = None
@@ -161,7 +161,7 @@ class MatrixRow(Struct, frozen=True, kw_only=True):
 
 
 class Matrix(Struct, frozen=True, kw_only=True):
-    """Workers and what a job asks of them, the nearest first; `more` workers are not listed."""
+    """Workers and the job's requirements, the best match first; `more` workers are not listed."""
 
     job: int
     columns: tuple[Column, ...]

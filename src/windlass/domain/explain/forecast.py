@@ -1,7 +1,7 @@
-"""Predicts when a job will start and end, from the queue and from past run times.
+"""Predicts when a job will start and end, from the queue and past run times.
 
-A forecast, not a promise: it treats all capable slots as equal, ignores limits, and does not see
-jobs that are submitted later with a better rank. All times are milliseconds from now.
+It is a forecast, not a promise: it treats all capable slots as equal, ignores limits, and cannot
+know of jobs that are submitted later with a better rank. All times are milliseconds from now.
 """
 
 import math
@@ -14,7 +14,7 @@ from windlass.domain.rows.statistics import Summary
 from windlass.domain.values.quantities import counted, format_size, readable_size
 
 ENOUGH: Final = 5  # runs needed before we suggest anything
-FAR: Final = 4  # suggest less if a job asks for this many times its peak use
+FAR: Final = 4  # suggest less memory if a job asks for this many times its peak use
 ROOM: Final = 1.25  # headroom above the largest run
 _STEP: Final = 64 * 2**20  # suggested memory is a multiple of this
 
@@ -30,8 +30,8 @@ class Span(Struct, frozen=True):
 class Forecast(Struct, frozen=True):
     """The predicted start and end of a job; None means unknown.
 
-    A running job that has taken longer than most has no predicted end: `overdue_ms` says by how
-    much it has passed their time.
+    A running job that takes longer than usual has no predicted end; `overdue_ms` says how late it
+    is.
     """
 
     start: Span | None = None
@@ -42,8 +42,8 @@ class Forecast(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """The slots that could run a job, and the jobs before it.
 
-    `slots` counts those of all capable workers, `free` the idle ones among them. `ahead` counts
-    the jobs before it, and `mix` says how long they take, if known.
+    `slots` counts those of all capable workers, `free` the idle ones among them. `ahead` counts the
+    jobs before it, and `mix` is their mean run time, if known.
     """
 
     slots: int
@@ -74,8 +74,8 @@ def mixture(parts: Iterable[tuple[int, Summary]]) -> Summary | None:
 def wait_in(line: Line) -> Span | None:
     """Returns how long a job waits for a slot; None if no slot exists or run times are unknown.
 
-    One slot must become free for each job ahead of it that has none, and one more. The more slots
-    that takes, the more their run times even out.
+    A slot must become free for each job ahead of it, and one more for the job itself. The more
+    slots must become free, the more their run times average out.
     """
     if line.slots <= 0:
         return None
@@ -105,7 +105,7 @@ def forecast(line: Line, own: Summary | None, not_before_ms: int = 0) -> Forecas
 
 
 def remaining(own: Summary | None, elapsed_ms: int) -> Forecast:
-    """Predicts the end of a running job, or says how far it is past the time that most take."""
+    """Predicts the end of a running job, or says how much longer than usual it has taken."""
     if own is None:
         return Forecast()
     low, high = _bounds(own)
@@ -125,7 +125,7 @@ def _bounds(own: Summary) -> tuple[int, int]:
 
 
 def suggestions(resources: Iterable[tuple[str, int]], known: Summary | None) -> list[str]:
-    """Suggests other resources if the job asks for far more or less than such jobs used."""
+    """Suggests other resources if the job asks for far more or far less than its kind used."""
     asked = dict(resources).get("memory", 0)
     if known is None or known.peak_memory is None or known.count < ENOUGH or not asked:
         return []

@@ -1,4 +1,4 @@
-"""Workers and what a job asks of them, as a table: each cell met or not, with what they have."""
+"""Workers against a job's requirements, as a table of what is met and what they have."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,15 +14,15 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import WorkerStatus
 
 MAX_ROWS: Final = 50
-SAMPLED: Final = 20  # workers of a row whose values are looked at
-NAMED: Final = 3  # different values of a row that are shown
+SAMPLED: Final = 20  # workers of a row whose values are compared
+NAMED: Final = 3  # different values shown per row
 
 STATUS: Final = "status"
 Describe = Callable[[Sequence[int]], Sequence[Mapping[str, Any]]]
 
 
-class _Asked(NamedTuple):
-    """A column, and the metadata key that it is about, if any."""
+class _Requirement(NamedTuple):
+    """A column, and its metadata key, if any."""
 
     column: Column
     key: str = ""
@@ -30,34 +30,34 @@ class _Asked(NamedTuple):
 
 
 def matrix_of(job: int, shape: Shape, groups: Sequence[Group], describe: Describe) -> Matrix:
-    """Returns the table of a job; `describe` says what some workers are like."""
+    """Returns the table of a job; `describe` fetches the details of some workers."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
     shown, rest = ordered[:MAX_ROWS], ordered[MAX_ROWS:]
-    asked = _columns(shape, shown)
+    requirements = _columns(shape, shown)
     return Matrix(
         job=job,
-        columns=tuple(one.column for one in asked),
-        rows=tuple(_row(group, asked, describe) for group in shown),
+        columns=tuple(one.column for one in requirements),
+        rows=tuple(_row(group, requirements, describe) for group in shown),
         more=sum(len(group.names) for group in rest),
     )
 
 
-def _columns(shape: Shape, groups: Sequence[Group]) -> list[_Asked]:
-    found = {c.text: _Asked(Column(clause=c.text, needs=c.needs), c.key, True)
+def _columns(shape: Shape, groups: Sequence[Group]) -> list[_Requirement]:
+    found = {c.text: _Requirement(Column(clause=c.text, needs=c.needs), c.key, True)
              for c in shape.requires}  # fmt: skip
     for name, amount in shape.resources:
         clause, text = Clause(resource_key(name), ">=", amount), f"{name}={amount}"
-        found[text] = _Asked(Column(clause=text, needs=clause.needs), clause.key, True)
-    found[STATUS] = _Asked(Column(clause=STATUS, needs="a worker that takes jobs"))
+        found[text] = _Requirement(Column(clause=text, needs=clause.needs), clause.key, True)
+    found[STATUS] = _Requirement(Column(clause=STATUS, needs="a worker that takes jobs"))
     for group in groups:
         for one in group.obstacles:
             if one.clause not in found:
                 column = Column(clause=one.clause, needs=one.needs)
-                found[one.clause] = _Asked(column, "", one.kind == "clause")
+                found[one.clause] = _Requirement(column, "", one.kind == "clause")
     return list(found.values())
 
 
-def _row(group: Group, asked: Sequence[_Asked], describe: Describe) -> MatrixRow:
+def _row(group: Group, requirements: Sequence[_Requirement], describe: Describe) -> MatrixRow:
     known = describe(group.ids[:SAMPLED])
     only = len(group.names) == 1
     return MatrixRow(
@@ -66,25 +66,27 @@ def _row(group: Group, asked: Sequence[_Asked], describe: Describe) -> MatrixRow
         group=None if only else list_names(group.names),
         count=len(group.names),
         runnable=not group.obstacles,
-        cells=tuple(_cell(group, one, known) for one in asked),
+        cells=tuple(_cell(group, one, known) for one in requirements),
     )
 
 
-def _cell(group: Group, asked: _Asked, known: Sequence[Mapping[str, Any]]) -> Cell:
+def _cell(group: Group, requirement: _Requirement, known: Sequence[Mapping[str, Any]]) -> Cell:
     for found in group.obstacles:
-        if found.clause == asked.column.clause:
+        if found.clause == requirement.column.clause:
             return Cell(met=False, has=found.has)
-    if asked.column.clause == STATUS:
+    if requirement.column.clause == STATUS:
         return Cell(met=True, has=WorkerStatus(group.status).name.lower())
-    if asked.is_clause:
-        return Cell(met=True, has=_values(asked.key, known))
-    # What a worker holds now is not looked at where it could not run the job anyway.
+    if requirement.is_clause:
+        return Cell(met=True, has=_values(requirement.key, known))
+    # What a worker holds matters only if it could run the job at all.
     is_open = group.capable and not group.away
     return Cell(met=True if is_open else None)
 
 
 def _values(key: str, known: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the different values that some workers have; nothing that namespaces keep secret."""
+    """Returns the distinct values of some workers, without those that are secret between
+    namespaces.
+    """
     if not key or key == MISSING or key.startswith(KEY_START):
         return None
     values = list(dict.fromkeys(shown_value(key, one.get(key)) for one in known))

@@ -1,7 +1,7 @@
 """Collects and groups the reasons why workers cannot take a job.
 
-The checks are the same functions that claims use (`shapes.py`, `claim_planning.py` and
-`workers.py` in `domain/matching`); this module only puts their results into words.
+The checks are the same functions that claims use (`shapes.py`, `claim_planning.py` and `workers.py`
+in `domain/matching`); this module only words their results.
 """
 
 import json
@@ -15,7 +15,7 @@ from windlass.domain.matching.matching import (
     DENYLIST,
     PER_WORKER,
     Mismatch,
-    said,
+    mismatch_text,
 )
 from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
@@ -23,14 +23,14 @@ from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim
 from windlass.domain.values.quantities import counted, readable_duration
 
-MAX_GROUPS: Final = 50  # with more workers, those with the same clause become one group
+MAX_GROUPS: Final = 50  # with more workers, those with the same unmet clause become one group
 NAMED: Final = 3  # members of a group that are named
 
 
 class Obstacle(NamedTuple):
     """One reason why a worker cannot take a job; `key` is the metadata key, if any.
 
-    `says` is what to tell people instead of "needs …, has …".
+    `says` replaces the text "needs …, has …".
     """
 
     kind: str  # clause, status, excluded, slots, resources, apart, reserved, per_worker, company
@@ -42,11 +42,11 @@ class Obstacle(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Returns it in words that follow the worker's name."""
-        return self.says or said(self.key, self.needs, self.has)
+        """Returns it as words to follow the worker's name."""
+        return self.says or mismatch_text(self.key, self.needs, self.has)
 
     def about(self, worker: str) -> str:
-        """Returns it in words of its own, with the name of the worker."""
+        """Returns it as a sentence of its own, with the worker's name."""
         if self.text.startswith("needs "):
             return f"it needs {self.needs}, {worker} has {self.has}"
         return f"{worker} {self.text}"
@@ -56,9 +56,9 @@ Obstacles = tuple[Obstacle, ...]
 
 
 class Group(NamedTuple):
-    """Workers with the same obstacles; without any, they can take the job now.
+    """Workers with the same obstacles; with none, they can take the job now.
 
-    `status` and `metadata` are those of the first member.
+    `status` and `metadata` belong to the first member.
     """
 
     obstacles: Obstacles
@@ -81,26 +81,26 @@ class Group(NamedTuple):
 class Matcher:
     """Matches the clauses of one shape against many workers.
 
-    Workers differ in metadata the shape does not ask for, such as their host name. So results are
-    cached by the keys that it does ask for.
+    Workers also differ in metadata that the shape does not ask for, such as their host name. So
+    results are cached by the keys that it does ask for.
     """
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        asked = {clause.key for clause in shape.requires}
-        asked |= {resource_key(name) for name, _ in shape.resources}
-        self._keys = (NAMESPACES, DENYLIST, ALLOWLIST, *sorted(asked))
+        required_keys = {clause.key for clause in shape.requires}
+        required_keys |= {resource_key(name) for name, _ in shape.resources}
+        self._keys = (NAMESPACES, DENYLIST, ALLOWLIST, *sorted(required_keys))
         self._known: dict[object, Obstacles] = {}
 
     def obstacles(self, metadata: Mapping[str, Any]) -> Obstacles:
         """Returns the clauses that this metadata does not meet."""
-        asked = tuple(map(metadata.get, self._keys))
+        values = tuple(map(metadata.get, self._keys))
         # Keep the types in the key: 1 equals True, but means something else.
-        seen: object = asked, tuple(map(type, asked))
+        seen: object = values, tuple(map(type, values))
         try:
             known = self._known.get(seen)
         except TypeError:  # A list is not hashable.
-            seen = repr(asked)
+            seen = repr(values)
             known = self._known.get(seen)
         if known is None:
             found = shape_mismatches(self._shape, metadata)
@@ -113,7 +113,8 @@ class Matcher:
 def status_obstacles(status: int, reason: str | None) -> Iterator[Obstacle]:
     """Yields an obstacle if the worker's status keeps it from jobs.
 
-    An unhealthy worker may claim, since its sync heals it. Until then it does not ask.
+    An unhealthy worker may claim, since its sync heals it; but until it syncs, it does not ask for
+    jobs.
     """
     if status == WorkerStatus.PROBATION:
         has = f"on probation ({reason})" if reason else "on probation"
@@ -136,28 +137,28 @@ def slot_obstacles(slots: int, held: int) -> Iterator[Obstacle]:
 
 
 def room_obstacles(missing: Mismatch) -> Iterator[Obstacle]:
-    """Yields what the worker lacks beside the jobs it holds, as a claim sees it."""
+    """Yields what the worker lacks given the jobs it holds, as a claim computes it."""
     kinds = {APART: "apart", PER_WORKER: "per_worker"}
     kind = kinds.get(missing.key, "resources")
     yield Obstacle(kind, missing.clause_text, missing.needs, missing.has, missing.key)
 
 
 def excluded_obstacle(excluded: str | None, worker: int, now: int) -> Obstacle:
-    """Returns the obstacle of a worker that handed the job back a short while ago."""
+    """Returns the obstacle of a worker that recently handed the job back."""
     until = max((until for who, until in json.loads(excluded or "[]") if who == worker), default=0)
     left = readable_duration(max(1_000, (until - now) // 1_000 * 1_000))
-    has = f"handed it back, gets it again in {left}"
+    has = f"handed it back and may get it again in {left}"
     return Obstacle(
         "excluded", "excluded", "a worker that has not handed it back", has, says=has
     )  # fmt: skip
 
 
 def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
-    """Yields an obstacle if a job under this suspicion may not join what the worker holds."""
+    """Yields an obstacle if this suspected job may not join the jobs that the worker holds."""
     if company.admits(suspicion):
         return
     if company.most == ALONE:
-        needs, has = "a worker that no suspect has for itself", "a suspect, alone on it"
+        needs, has = "a worker where no suspected job runs alone", "a suspected job, alone on it"
         says = "holds a job that runs alone, since it lost several workers before"
     elif suspicion == ALONE:
         needs = "a worker without other jobs, since it lost workers that held others too"
@@ -168,14 +169,14 @@ def company_obstacles(company: Company, suspicion: int) -> Iterator[Obstacle]:
         needs = f"a worker with fewer than {most} jobs that lost their worker beside others"
         has = str(company.suspects)
         says = (
-            f"holds {counted(company.suspects, 'job')} that lost a worker before; at most {most} "
-            "of them share a worker, this one included"
+            f"holds {counted(company.suspects, 'job')} that lost a worker before; at most "
+            f"{most} of them may share a worker, including this one"
         )
     yield Obstacle("company", "company", needs, has, says=says)
 
 
 def entries(groups: Iterable[Group]) -> tuple[WorkerEntry, ...]:
-    """Returns workers for display: one entry per set of obstacles, the nearest first."""
+    """Returns workers for display: one entry per set of obstacles, the best match first."""
     ordered = sorted(groups, key=lambda g: (len(g.obstacles), -len(g.names), g.names[0]))
     if len(ordered) > MAX_GROUPS:
         return _by_clause(ordered)
@@ -197,7 +198,7 @@ def _by_clause(ordered: Sequence[Group]) -> tuple[WorkerEntry, ...]:
 
 
 def _similar(first: Obstacle) -> Obstacle:
-    """Returns the obstacle of workers that lack the same, and differ in what they have."""
+    """Returns the common obstacle of workers that lack the same thing but have different values."""
     says = f"{first.says} or similar" if first.says else ""
     return first._replace(has=f"{first.has} or similar", says=says)
 

@@ -1,7 +1,7 @@
 """Finds the smallest change that would let a job run, as steps for an operator.
 
 A step that one command does (resume a queue, enable a worker) is smaller than one that needs a
-machine. If a worker lacks something, we suggest a new one like it.
+machine. If every worker lacks something, we suggest a new one similar to the best.
 """
 
 import re
@@ -21,7 +21,7 @@ from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.matching.workers import LEAVING, WorkerStatus
 from windlass.domain.values.versions import satisfies
 
-# Statuses that an operator sets, whatever the machine does.
+# Statuses that only an operator sets.
 _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})
 
 _COSTS: Final = {
@@ -135,7 +135,7 @@ def _listed(value: Any) -> list[Any]:
 def _cost(group: Group) -> int:
     clauses = [found for found in group.obstacles if found.kind == "clause"]
     if any(found.key not in _DECIDED for found in clauses):
-        # A new worker like it would be idle and healthy, so only the clauses count.
+        # A new, similar worker would be idle and healthy, so only the clauses count.
         return _CLAUSE_COST * len(clauses)
     cost = _DECISION_COST * len(clauses)
     for found in group.obstacles:
@@ -174,7 +174,7 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
     name = group.names[0]
     entries = (f"{key}={','.join(map(str, value))}" for key, value in wanted.items())
     mixes = NAMESPACES in wanted and group.metadata.get(DEFAULT) == WEAKEST
-    warning = " (with isolation process, they can get at the files of its other jobs)"
+    warning = "(with isolation process, jobs can read the files of its other jobs)"
     return Step(
         action="set_metadata",
         text=f"let worker {name} take jobs of {needs}{warning if mixes else ''}",
@@ -188,7 +188,7 @@ def _decide(shape: Shape, group: Group, clauses: Sequence[Obstacle]) -> Step:
 
 
 def _rouse(group: Group) -> Step:
-    """Returns the step that lets a worker take jobs again."""
+    """Returns the step that makes a worker take jobs again."""
     name, quoted = group.names[0], shlex.quote(group.names[0])
     if any(LEAVING in found.has for found in group.obstacles):
         return Step(action="start_worker", text=f"start worker {name} again", worker=name)

@@ -1,8 +1,7 @@
 """Says where a job's time went: each moment since its submission has exactly one cause.
 
-The job's own transitions say in which state it was. Other events say why it was queued. If
-several causes applied at once, the first in `QUEUED_CAUSES` counts, since the others would not
-have mattered without it.
+The job's own transitions say which state it was in. Other events say why it was queued. If several
+causes applied at once, the first one in `QUEUED_CAUSES` counts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ TEXTS: Final[Mapping[Cause, str]] = {
     "operator": "waiting for an operator",
     "not_before": "before its start time",
     "backoff": "backing off after a failure",
-    "restored": "a restore or a failover lost commits: workers had to end their old jobs first",
+    "restored": "a restore or failover lost commits: workers had to end their old jobs first",
     "paused": "its queue was paused",
     "limits": "its concurrency key or queue was at its limit",
     "no_worker": "no worker could run it",
@@ -45,7 +44,7 @@ Interval = tuple[int, int]  # start, and end (exclusive)
 
 
 class Span(NamedTuple):
-    """A period in one state; state 0 means that the log no longer says which."""
+    """A period in one state; state 0 means that the log no longer has it."""
 
     start: int
     end: int
@@ -81,7 +80,8 @@ class Segment(Struct, frozen=True, kw_only=True):
 class TimeSpent(Struct, frozen=True, kw_only=True):
     """A job's time by cause; the parts add up to the total. `waited` excludes running time.
 
-    `segments` are the same time in order. If there are many, `left_out` of the middle are missing.
+    `segments` list the same time in order. If there are too many, `left_out` counts those omitted
+    from the middle.
     """
 
     job: int
@@ -122,8 +122,8 @@ def pieces(
 ) -> list[Piece]:
     """Returns the time of all spans by cause, in order.
 
-    `held` says when each cause held queued jobs back. A blocked job waits for others until
-    `needs_end`, when the last of them ended, and then for an operator.
+    `held` says when each cause held queued jobs back. A blocked job waits for its dependencies
+    until `needs_end`, when the last of them ended, and after that for an operator.
     """
     found = [piece for span in spans for piece in sorted(_of_span(span, held, needs_end))]
     return [piece for piece in found if piece.end > piece.start]
@@ -154,7 +154,7 @@ def _of_queued(span: Span, held: Mapping[Cause, Sequence[Interval]]) -> Iterable
 
 
 def without(pieces: Iterable[Interval], holes: Iterable[Interval]) -> list[Interval]:
-    """Returns what remains of these periods outside the holes."""
+    """Returns the parts of these periods outside the holes."""
     left = list(pieces)
     for low, high in holes:
         cut: list[Interval] = []

@@ -1,4 +1,4 @@
-"""Compares two runs of a workflow: the same jobs by name, and what is different about them."""
+"""Compares two runs of a workflow: matches jobs by name and lists their differences."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.graphs.groups import natural_key
 
-NEAR_MS: Final = 100  # times that differ by less, or by less than a tenth, are the same
+NEAR_MS: Final = 100  # smaller differences in time, absolute or relative, are ignored
 NEAR_SHARE: Final = 0.1
 
 
@@ -22,19 +22,19 @@ class Side(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A job that is not the same in both runs, or only in one."""
+    """A job that differs between the runs, or is in only one of them."""
 
     name: str
     a: Side | None
     b: Side | None
     state: bool
     arguments: bool
-    run_ms: int | None  # how much longer it ran in b
+    run_ms: int | None  # how much longer it took in b
     wait_ms: int | None
 
 
 class Comparison(NamedTuple):
-    """All differences, the largest first, and how many jobs are the same in both."""
+    """All differences, the largest first, and the number of unchanged jobs."""
 
     differences: Sequence[Difference]
     same: int
@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
 
 
 def compare(a: Iterable[Side], b: Iterable[Side]) -> Comparison:
-    """Matches jobs by name; of several with one name, the first with the first and so on."""
+    """Matches jobs by name; equal names are matched in order."""
     left, right = _numbered(a), _numbered(b)
     found: list[Difference] = []
     same = 0
@@ -80,13 +80,13 @@ def _difference(a: Side | None, b: Side | None) -> Difference | None:
 
 
 def _more(a: int | None, b: int | None) -> int | None:
-    """Returns how much longer b took; None if that is about the same or not known."""
+    """Returns how much longer b took; None if about the same, or not known."""
     if a is None or b is None or abs(b - a) < max(NEAR_MS, NEAR_SHARE * max(a, b)):
         return None
     return b - a
 
 
 def _size(one: Difference) -> tuple[int, int, tuple[tuple[int, str], ...]]:
-    """Puts other ends first, then what is in one run only, then the most time."""
+    """Sorts different outcomes first, then jobs in one run only, then by difference in time."""
     kind = 0 if one.state else 1 if one.a is None or one.b is None else 2
     return kind, -abs(one.run_ms or 0) - abs(one.wait_ms or 0), natural_key(one.name)

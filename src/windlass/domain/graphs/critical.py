@@ -1,4 +1,4 @@
-"""The longest chain of jobs by run time, how far a workflow is, and when it may end."""
+"""The longest chain of jobs by run time, the progress of a workflow, and when it may end."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
@@ -14,7 +14,7 @@ COMPLETED: Final = State.COMPLETED.code
 
 
 class Times(NamedTuple):
-    """When jobs started and ended, by index; 0 is not yet."""
+    """When jobs started and ended, by index; 0 means not yet."""
 
     states: Sequence[int]
     started: Sequence[int]
@@ -22,15 +22,15 @@ class Times(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """How long a job takes: all of it, and what is left of it, in milliseconds."""
+    """How long a job takes in total, and how much of it is left, in milliseconds."""
 
     whole: int
     left: Span
-    known: bool  # False: nobody knows, so it counts as nothing
+    known: bool  # False: unknown, so it counts as 0
 
 
 class Chain(NamedTuple):
-    """Jobs of which each waits for the one before, by index, and how long they take together."""
+    """Jobs that each wait for the one before, by index, and their total run time."""
 
     jobs: Sequence[int]
     total_ms: int
@@ -38,10 +38,10 @@ class Chain(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a workflow is. `left` is from now; None if it has ended or nobody knows.
+    """The progress of a workflow. `left` counts from now; None if it has ended or is unknown.
 
-    `work_ms` is the time of all jobs added up, `done_ms` what of it is over. `unknown` jobs have
-    no known run time and count as nothing. `at_once` is how many jobs are taken to run at once.
+    `work_ms` is the run time of all jobs, `done_ms` the part that is over. `unknown` jobs have no
+    known run time and count as 0. `at_once` is how many jobs we assume run at once.
     """
 
     total: int
@@ -54,7 +54,7 @@ class Progress(NamedTuple):
     left: Span | None
 
 
-LINK: Final = 1 << 24  # more than a chain has jobs: a millisecond weighs more than all links
+LINK: Final = 1 << 24  # more than the jobs of any chain: a millisecond outweighs all links
 
 _NOTHING: Final = Span(0, 0, 0)
 
@@ -64,12 +64,12 @@ def estimates(
 ) -> list[Estimate]:
     """Returns how long each job takes or took; `kinds` is the place of its kind in `known`.
 
-    Where no kind is known, jobs take as long as those of the same kind in this workflow did.
+    For an unknown kind we take the run times of that kind in this workflow.
     """
     own = _means(times, kinds, len(known))
     spans = [_span_of(summary, mean) for summary, mean in zip(known, own, strict=True)]
-    # Jobs that have not started share the estimate of their kind, and jobs that have ended that of
-    # their run time: new objects for each would make the garbage collector hold up everything.
+    # Jobs that have not started share the estimate of their kind, and ended jobs that of their run
+    # time: a new object for each would cause long pauses of the garbage collector.
     waiting = [
         Estimate(0, _NOTHING, False) if span is None else Estimate(span.likely, span, True)
         for span in spans
@@ -96,7 +96,7 @@ def estimates(
 
 
 def _span_of(known: Summary | None, mean: int | None) -> Span | None:
-    """Returns how long jobs of a kind take, in this workflow if nothing else is known."""
+    """Returns how long jobs of a kind take; from this workflow if nothing else is known."""
     if known is not None:
         return Span(*sorted((known.p10_ms, known.p50_ms, known.p90_ms)))
     return None if mean is None else Span(mean, mean, mean)
@@ -136,9 +136,9 @@ def longest_chain(graph: Graph, expected: Sequence[Estimate]) -> Chain:
 
 
 def progress(times: Times, expected: Sequence[Estimate], chain: Chain) -> Progress:
-    """Returns how far a workflow is, and when it ends if as many jobs run at once as now.
+    """Returns the progress of a workflow, and when it ends if as many jobs run at once as now.
 
-    It cannot end before its longest chain has, nor before the rest of all work is shared out.
+    It cannot end before its longest chain, nor before the remaining work is shared out.
     """
     done = sum(state in ENDED for state in times.states)
     running = sum(state in RUNNING for state in times.states)

@@ -1,7 +1,7 @@
-"""The jobs of a workflow and what each of them waits for, as compact arrays.
+"""The jobs of a workflow and their dependencies, as compact arrays.
 
-A job that a retry took the place of is not in the graph: its dependents wait for the newest job in
-its place. Jobs are known by their index, in the order of their ids.
+A job that a retry replaced is not in the graph: its dependents wait for its newest replacement.
+Jobs are known by their index, in the order of their ids.
 """
 
 from array import array
@@ -11,15 +11,15 @@ from itertools import chain, repeat
 from operator import add
 from typing import Final
 
-SLICE: Final = 20_000  # dependencies of one call into C, which holds up other threads
+SLICE: Final = 20_000  # dependencies per call into C, which blocks other threads
 WIDE: Final = 1 << 20  # more than there are parts
 
 
 class Graph:
     """Jobs by index: `needs[starts[i]:starts[i + 1]]` are the jobs that job `i` waits for.
 
-    `order` has each job behind those it waits for. `layers` is the length of the longest chain
-    that leads to each job.
+    `order` lists each job after its dependencies. `layers` is the length of the longest chain that
+    leads to each job.
     """
 
     __slots__ = ("index", "jobs", "layers", "names", "needs", "order", "starts", "stems")
@@ -53,9 +53,9 @@ class Graph:
         return len(self.needs)
 
     def count_between(self, part_of: Sequence[int], members: Sequence[int]) -> dict[int, int]:
-        """Counts what these jobs wait for by parts: needed + waiting × `WIDE`.
+        """Counts the dependencies between parts: the key is needed + waiting × `WIDE`.
 
-        `part_of` is the part of each job, -1 for none. Counts inside a part are left out.
+        `part_of` is the part of each job, -1 for none. Dependencies inside a part are left out.
         """
         counts: Counter[int] = Counter()
         starts, needs, at = self.starts, self.needs, part_of.__getitem__
@@ -95,7 +95,7 @@ class GraphBuilder:
         return len(self._refs)
 
     def add(self, job: int, name: str, stem: str, needs: Sequence[int]) -> None:
-        """Adds a job with the ids of those it waits for; some may belong to other workflows."""
+        """Adds a job with the ids of its dependencies; some may belong to other workflows."""
         self._jobs.append(job)
         self._names.append(name)
         self._stems.append(stem)
@@ -103,7 +103,7 @@ class GraphBuilder:
         self._ends.append(len(self._refs))
 
     def supersede(self, job: int, by: int) -> None:
-        """Notes that another job took the place of this one."""
+        """Notes that another job replaced this one."""
         self._newer[job] = by
 
     def build(self) -> Graph:
@@ -123,7 +123,9 @@ class GraphBuilder:
         return Graph(self._jobs, self._names, self._stems, index, starts, needs, order, layers)
 
     def _look_up(self, index: Mapping[int, int]) -> tuple["array[int]", "array[int]"]:
-        """Returns what each job waits for, where some jobs were retried or belong elsewhere."""
+        """Returns each job's dependencies, where some jobs were retried or belong to other
+        workflows.
+        """
         starts, needs = array("q", [0]), array("i")
         refs, ends = self._refs, self._ends
         for number in range(len(self._jobs)):
@@ -143,7 +145,7 @@ class GraphBuilder:
 def layers_of(
     starts: "array[int]", needs: "array[int]", order: Sequence[int]
 ) -> "array[int] | None":
-    """Returns the longest chain to each job; None if `order` has a job before one it needs."""
+    """Returns the longest chain to each job; None if `order` has a job before its dependency."""
     layers = array("i", [-1]) * (len(starts) - 1)
     at = layers.__getitem__
     for number in order:
@@ -161,7 +163,7 @@ def layers_of(
 def _put_in_order(
     starts: "array[int]", needs: "array[int]"
 ) -> tuple["array[int]", "array[int]", Sequence[int]]:
-    """Returns the same with an order. Should jobs wait in a circle, some of that is left out."""
+    """Returns the graph in order. In a cycle, some dependencies are left out."""
     count = len(starts) - 1
     dependents: list[list[int]] = [[] for _ in range(count)]
     missing = [starts[number + 1] - starts[number] for number in range(count)]

@@ -1,9 +1,9 @@
-"""Splits the jobs of a workflow into few groups that can be opened one by one.
+"""Splits the jobs of a workflow into a few groups that can be opened one by one.
 
-Groups are made by name where dependencies between such groups form no circle, else by layer, and
-what is alike and in one layer is cut into parts. So no level shows more than `FEW` boxes, and
-the edges of each level lead from left to right. Names such as `test[3.12,linux]` and
-`frame-12-encode` are many alike (`stem_of`).
+Groups are made by name if that causes no cycle between groups, else by layer; similar jobs of one
+layer are cut into parts. So no level shows more than `FEW` boxes, and the edges of each level lead
+from left to right. Names such as `test[3.12,linux]` and `frame-12-encode` count as similar
+(`stem_of`).
 """
 
 import re
@@ -20,9 +20,9 @@ NUMBER: Final = "#"
 
 
 def stem_of(name: str) -> str:
-    """Returns a job's name without its place in a matrix and with `#` for numbers.
+    """Returns a job's name without its matrix values and with `#` for numbers.
 
-    The number that a name ends with is left out: `test[1]`, `test-1` and `test` are alike.
+    A trailing number is left out: `test[1]`, `test-1` and `test` are alike.
     """
     cut = name.find("[")
     if cut > 0 and name.endswith("]"):
@@ -41,13 +41,13 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(one), "") if one.isdecimal() else (-1, one) for one in pieces)
 
 
-FEW: Final = 120  # so many jobs are shown one by one
-PARTS: Final = 60  # into how many parts or bands of layers a level is cut at most
+FEW: Final = 120  # up to this number, jobs are shown one by one
+PARTS: Final = 60  # maximum parts or bands of layers that a level is cut into
 ROOT: Final = ""
 
 
 class Part(NamedTuple):
-    """A job, or a group of jobs: those of a `name`, of `layers`, or a `part` of what is alike.
+    """A job, or a group of jobs: by `name`, by `layers`, or a `part` of similar ones.
 
     `id` is the same whenever the same jobs are split. `members` ascend.
     """
@@ -65,14 +65,14 @@ class Part(NamedTuple):
 
 
 class Split(NamedTuple):
-    """The parts of a level, and how often they wait for each other: (needed, waiting), by place."""
+    """The parts of a level, and how many dependencies connect them: (needed, waiting), by place."""
 
     parts: Sequence[Part]
     edges: Mapping[tuple[int, int], int]
 
 
 def split(graph: Graph, members: Sequence[int], parent: str = ROOT) -> Split:
-    """Returns the parts of these jobs, at most `FEW`; a job alone is no group."""
+    """Returns the parts of these jobs, at most `FEW`; a single job is not a group."""
     if len(members) <= FEW:
         parts = [_single(graph, number) for number in members]
         return Split(parts, _edges_between(graph, parts))
@@ -98,9 +98,9 @@ def _group(graph: Graph, parent: str, kind: str, value: str, members: Sequence[i
 
 
 def _by_name(graph: Graph, members: Sequence[int], parent: str) -> Split | None:
-    """Groups by name, or by what names begin with where there are too many.
+    """Groups by name, or by the first piece of the name if there are too many.
 
-    Returns None if that makes one group or too many, or if they wait for each other in a circle.
+    Returns None if that makes one group, too many, or a cycle of groups.
     """
     stems, layers = graph.stems, graph.layers
     found: dict[str, list[int]] = {}
@@ -117,7 +117,7 @@ def _by_name(graph: Graph, members: Sequence[int], parent: str) -> Split | None:
 
 
 def _joined(found: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Joins what begins with the same word."""
+    """Joins names that begin with the same word."""
     joined: dict[str, list[int]] = {}
     for stem, numbers in found.items():
         joined.setdefault(first_piece(stem), []).extend(numbers)
@@ -125,7 +125,7 @@ def _joined(found: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
 
 
 def _by_layers(graph: Graph, members: Sequence[int], parent: str) -> list[Part]:
-    """Groups by layer, or by bands of layers of similar size; none if all are in one layer."""
+    """Groups by layer, or by bands of similar size; returns none if all are in one layer."""
     found: dict[int, list[int]] = {}
     for number in members:
         found.setdefault(graph.layers[number], []).append(number)

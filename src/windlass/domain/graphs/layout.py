@@ -1,7 +1,7 @@
 """Places the boxes of one level: layers from left to right, few crossings, stable positions.
 
-The order and the positions depend on the structure only. A box that is opened grows: boxes below it
-in its column and the columns behind it move by as much as it grows, all others stay.
+The order and the positions depend on the structure only. When a box is opened, only boxes below it
+in its column and the columns after it move, by as much as it grows.
 """
 
 import math
@@ -9,8 +9,9 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-SWEEPS: Final = 6  # over all layers, to and fro
-ROWS: Final = (10, 24)  # boxes in one column at least and at most; longer layers get several
+SWEEPS: Final = 6  # over all layers, forwards and backwards
+# minimum and maximum of boxes in a column; longer layers get several columns
+ROWS: Final = (10, 24)
 GAP_X: Final = 90.0  # between layers
 GAP_BESIDE: Final = 24.0  # between the columns of one layer
 GAP_Y: Final = 20.0
@@ -19,7 +20,7 @@ Size = tuple[float, float]
 
 
 class Slot(NamedTuple):
-    """Where a closed box is: its layer, its column among all, and its corner."""
+    """The position of a closed box: its layer, its column, and its corner."""
 
     layer: int
     column: int
@@ -28,7 +29,7 @@ class Slot(NamedTuple):
 
 
 def arrange(count: int, edges: Iterable[tuple[int, int]], sizes: Sequence[Size]) -> Sequence[Slot]:
-    """Places closed boxes of these sizes; edges are (needed, waiting) and form no circle."""
+    """Places closed boxes of these sizes; edges are (needed, waiting) and have no cycle."""
     before: list[list[int]] = [[] for _ in range(count)]
     behind: list[list[int]] = [[] for _ in range(count)]
     for needed, waiting in sorted(edges):
@@ -52,9 +53,9 @@ def arrange(count: int, edges: Iterable[tuple[int, int]], sizes: Sequence[Size])
 
 
 def _columns(layer: Sequence[int]) -> list[Sequence[int]]:
-    """Splits a layer into columns of equal length, so that it is not much higher than wide.
+    """Splits a layer into columns of equal length, so that it is not much taller than wide.
 
-    A box is about four times as wide as high, and windows are wider than high.
+    A box is about four times as wide as it is high, and windows are wider than high.
     """
     least, most = ROWS
     rows = min(max(least, round(2 * math.sqrt(len(layer)))), most)
@@ -63,7 +64,7 @@ def _columns(layer: Sequence[int]) -> list[Sequence[int]]:
 
 
 def spread(slots: Sequence[Slot], closed: Sequence[Size], sizes: Sequence[Size]) -> Sequence[Slot]:
-    """Moves boxes apart for those that are larger than they are when closed."""
+    """Moves boxes apart to make room for opened ones."""
     columns: dict[int, list[int]] = {}
     for box in sorted(range(len(slots)), key=lambda box: (slots[box].column, slots[box].y)):
         columns.setdefault(slots[box].column, []).append(box)
@@ -101,7 +102,7 @@ def _longest_paths(
 def _order_layers(
     layers: list[list[int]], before: Sequence[Sequence[int]], behind: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """Puts the boxes of each layer in an order with few crossings, by barycentres."""
+    """Orders the boxes of each layer to have few crossings, by barycentres."""
     place: dict[int, float] = {}
     for layer in layers:
         _put_down(layer, place)
@@ -121,7 +122,7 @@ def _order_layers(
 
 
 def _put_down(layer: Sequence[int], place: dict[int, float]) -> None:
-    """Notes where the boxes of a layer are, from 0 to 1, whatever its length."""
+    """Records the positions of a layer's boxes, scaled from 0 to 1."""
     for at, box in enumerate(layer):
         place[box] = at / max(1, len(layer) - 1)
 
@@ -133,7 +134,7 @@ def _mean(boxes: Sequence[int], place: dict[int, float], otherwise: float) -> fl
 def _crossings(
     layers: Sequence[Sequence[int]], behind: Sequence[Sequence[int]], place: dict[int, float]
 ) -> int:
-    """Counts the crossings between layers, with edges that skip layers drawn straight."""
+    """Counts the crossings between layers; edges that skip layers count as straight lines."""
     crossings = 0
     for layer in layers:
         ends: list[float] = []
@@ -152,7 +153,7 @@ def _stack(
     centres: Sequence[float],
     align: bool,
 ) -> list[tuple[int, float]]:
-    """Returns the top of each box of a column: beside what it waits for, where there is room."""
+    """Returns the top of each box of a column: level with its dependencies where there is room."""
     heights = [sizes[box][1] for box in boxes]
     wanted: list[float] = []
     y = -(sum(heights) + GAP_Y * (len(boxes) - 1)) / 2

@@ -1,4 +1,4 @@
-"""The attempts of a workflow as bars in lanes, few enough to draw, and when nothing ran."""
+"""The attempts of a workflow as bars in lanes, few enough to draw, and the idle gaps."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,18 +7,18 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 MAX_BARS: Final = 2_000
-COLUMNS: Final = 1_500  # a bar shorter than this part of the time shown is not told apart
+COLUMNS: Final = 1_500  # bars shorter than this part of the visible time are merged
 MAX_GAPS: Final = 100
 MIN_GAP_MS: Final = 1_000
-GAP_SHARE: Final = 0.02  # of all the time, at least
+GAP_SHARE: Final = 0.02  # minimum part of the whole time
 
 
 class Run(NamedTuple):
-    """One attempt that ran: of which job, where, and how it ended (its state now, if it runs)."""
+    """One attempt that ran: its job, its worker, and how it ended (or its state now)."""
 
     job: int
     attempt: int
-    lane: str  # what it is grouped by: its worker, or the name of its job
+    lane: str  # what lanes are named by: its worker, or the name of its job
     start: int
     end: int
     state: int
@@ -44,7 +44,7 @@ class Lane(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """Lanes from `first` on, of `total`; `gaps` are when no attempt ran."""
+    """Lanes from `first` on, out of `total`; `gaps` are when no attempt ran."""
 
     start: int
     end: int
@@ -59,7 +59,7 @@ class Timeline(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What is to be shown: a time (0: all of it), and some of the lanes."""
+    """What to show: a range of time (0: all of it), and some of the lanes."""
 
     start: int = 0
     end: int = 0
@@ -86,7 +86,7 @@ def lay_out(runs: Iterable[Run], window: Window) -> Timeline:
 
 
 def idle_gaps(ordered: Sequence[Run]) -> list[tuple[int, int]]:
-    """Returns when no attempt ran between the first and the last, if that was long."""
+    """Returns the long periods without any attempt, between the first and the last."""
     if not ordered:
         return []
     end = max(run.end for run in ordered)
@@ -101,7 +101,7 @@ def idle_gaps(ordered: Sequence[Run]) -> list[tuple[int, int]]:
 
 
 def _lanes(ordered: Sequence[Run]) -> list[tuple[str, int, list[Run]]]:
-    """Puts runs into rows in which they do not overlap, as few as possible for each name."""
+    """Puts runs into rows without overlap, as few as possible for each name."""
     busy: dict[str, list[tuple[int, int]]] = {}
     rows: dict[str, list[list[Run]]] = {}
     for run in ordered:
@@ -126,7 +126,7 @@ def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list
 
 
 def _join(lane: Sequence[Run], start: int, end: int, finest: int) -> list[Bar]:
-    """Returns the bars of a lane in a window; those that are hardly apart become one."""
+    """Returns the bars of a lane in a window; bars that are too close together are merged."""
     bars: list[Bar] = []
     states: Counter[int] = Counter()
     for run in lane:

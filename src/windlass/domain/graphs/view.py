@@ -1,4 +1,4 @@
-"""What of a graph is shown while some of its groups are open: boxes and edges, both bounded."""
+"""What is shown of a graph with some of its groups open: a bounded number of boxes and edges."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -13,15 +13,15 @@ from windlass.domain.graphs.layout import Size, Slot, arrange, spread
 MAX_BOXES: Final = 500
 MAX_EDGES: Final = 1_000
 LEVELS: Final = 300  # open groups whose parts are kept
-JOB: Final[Size] = (190.0, 44.0)  # at least; names of jobs that differ at their end are long
+JOB: Final[Size] = (190.0, 44.0)  # at least; the names of jobs often differ only at their end
 GROUP: Final[Size] = (210.0, 68.0)
 WIDEST: Final = 360.0
-CHARACTER: Final = 7.2  # the width of one, in the font of the page
+CHARACTER: Final = 7.2  # width of a character in the page's font
 BESIDE_LABEL: Final = {
     False: 56.0,
     True: 130.0,
-}  # of a job: its mark; of a group: its number of jobs
-HEADER: Final = 40.0  # of an open group, above what is in it
+}  # of a job: its icon; of a group: its number of jobs
+HEADER: Final = 40.0  # of an open group, above its contents
 PADDING: Final = 20.0
 
 
@@ -41,18 +41,18 @@ class Box(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Dependencies between two boxes that are not open, by their place among all boxes."""
+    """Dependencies between two closed boxes, by their place among all boxes."""
 
     needed: int
     waiting: int
-    jobs: int  # how many dependencies
+    jobs: int  # number of dependencies
 
 
 class View(NamedTuple):
-    """Boxes, each behind the group around it, and the edges between them.
+    """Boxes, each after the group around it, and the edges between them.
 
-    `shown_in` is the box that shows each job. `left_closed` are groups that would have
-    been too much, `edges_left_out` counts edges beyond the most that are shown.
+    `shown_in` is the box that shows each job. `left_closed` are groups that did not fit,
+    `edges_left_out` counts edges over the limit.
     """
 
     boxes: Sequence[Box]
@@ -72,7 +72,7 @@ class _Level(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """The boxes of a level and of the open groups in it, from the level's corner."""
+    """The boxes of a level and of its open groups, relative to the level's corner."""
 
     boxes: list[Box]
     width: float
@@ -80,7 +80,7 @@ class _Drawn(NamedTuple):
 
 
 class Levels:
-    """The levels of one graph that were looked at; each is split and laid out once."""
+    """The levels of one graph that were viewed; each is split and laid out once."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -90,7 +90,7 @@ class Levels:
     def view(self, opened: Sequence[str] = (), reveal: Sequence[int] = ()) -> View:
         """Returns what is shown with these groups open, and those around the jobs of `reveal`.
 
-        Of more groups than can be shown, the last ones are opened. Unknown ones are left out.
+        If too many groups are open, the last ones win. Unknown ones are ignored.
         """
         wanted = [*opened, *chain.from_iterable(map(self._around, reveal))]
         chosen, left = self._choose(wanted)
@@ -103,7 +103,7 @@ class Levels:
         )  # fmt: skip
 
     def members(self, group: str) -> Sequence[int] | None:
-        """Returns the jobs of a group (`ROOT`: all), by index; None if there is no such group."""
+        """Returns the jobs of a group (`ROOT`: all), by index; None for an unknown group."""
         if group == ROOT:
             return range(len(self.graph))
         return None if self._path(group) is None else self._groups[group].members
@@ -124,7 +124,7 @@ class Levels:
         return chosen, left
 
     def _path(self, group: str) -> list[str] | None:
-        """Returns a group behind those around it; None if there is no such group."""
+        """Returns a group after those around it; None for an unknown group."""
         path: list[str] = []
         level = ROOT
         for key in group.split("/"):
@@ -192,7 +192,7 @@ class Levels:
 
 
 def _closed_sizes(parts: Sequence[Part]) -> list[Size]:
-    """Returns the sizes of closed boxes: all jobs of a level as wide as the longest name asks."""
+    """Returns the sizes of closed boxes: all jobs of a level as wide as the longest name needs."""
     widest = {True: GROUP[0], False: JOB[0]}
     for part in parts:
         asked = len(part.label) * CHARACTER + BESIDE_LABEL[part.is_group]
@@ -245,7 +245,7 @@ def count_states(
 
 
 def add_up(boxes: Sequence[Box], counts: Sequence[Mapping[int, int]]) -> list[Mapping[int, int]]:
-    """Adds to each open group the counts of what is in it."""
+    """Adds the counts of its contents to each open group."""
     totals: list[Counter[int]] = [Counter(one) for one in counts]
     place = {box.part.id: at for at, box in enumerate(boxes) if box.is_open}
     for at in range(len(boxes) - 1, -1, -1):

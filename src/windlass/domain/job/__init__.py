@@ -1,4 +1,4 @@
-"""A job as it is described and validated, its dependency graph and inherited priority.
+"""A job: its description and validation, its dependency graph and inherited priority.
 
-Built on lifecycle and matching. It is free of stores and clocks like all of the domain.
+Built on lifecycle and matching. Like all of the domain, it knows no stores and no clocks.
 """

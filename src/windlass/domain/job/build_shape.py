@@ -28,7 +28,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 
-# Tasks that run no function of the user's, and so have no versions.
+# Tasks that run no user function, and so have no versions.
 NO_FUNCTIONS: Final = frozenset({"ffmpeg", "gstreamer", "media", "shell"})
 
 
@@ -50,7 +50,7 @@ def asked_function(
     return (function_clause(function_key(function or task, version)),)
 
 
-# Tasks that need programs of the worker, not of an image.
+# Tasks that need programs of the worker, which an image may lack.
 NOT_CONTAINED: Final = frozenset({"ffmpeg", "gstreamer", "python"})
 
 
@@ -79,7 +79,7 @@ def build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
         requires = canonical_requires(clauses)
         resources = canonical_needs(spec.resources or {})
         prefers = _preferences(spec.prefers)
-    except InvalidInput as error:  # These do not know which job of several they are about.
+    except InvalidInput as error:  # These checks do not know which of several jobs they are about.
         where = f"{field}.{error.field}"
         raise InvalidInput(where, error.expected, error.got, error.hint) from None
     return Shape(
@@ -95,7 +95,7 @@ def build_shape(spec: JobSpec, function: str | None, field: str) -> Shape:
 
 
 def _demanded_mode(spec: JobSpec, field: str) -> Isolation | None:
-    """Returns the mode of isolation that only some workers offer; checks what it is made from."""
+    """Returns the isolation mode that the job demands of workers; checks the options behind it."""
     check_mode(spec.isolation, f"{field}.isolation")
     check_choice(spec.network, NETWORKS, f"{field}.network")
     check_choice(spec.pull, PULLS, f"{field}.pull")

@@ -1,7 +1,7 @@
-"""Whether anybody could ever run a shape: judged against all that workers have reported.
+"""Whether any worker could ever run a shape: judged by everything workers have reported.
 
-A worker that is away, drained or disabled counts, with the best it reported in a week: a
-job is refused for what the fleet has not, never for what is only missing at the moment.
+A worker that is away, drained or disabled counts, with the best it reported within a week. So a job
+is refused for what the fleet lacks, never for what is only missing at the moment.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,16 +16,16 @@ MISMATCH: Final = "capability_mismatch"
 
 
 def grace_ms(own: Duration | None, configured: int | None) -> int | None:
-    """Returns how long a job that nobody can run waits, in milliseconds; None: for ever."""
+    """Returns how long a job that no worker can run waits, in milliseconds; None: for ever."""
     if own is None:
         return configured
     return None if own == NEVER else milliseconds(own)
 
 
 def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismatch, ...] | None:
-    """Returns what keeps the best of all workers from this shape; () if one can run it.
+    """Returns what the closest match of all workers lacks for this shape; () if one can run it.
 
-    None where there is no worker at all, of which nothing can be said.
+    Returns None if there is no worker to judge by.
     """
     best: tuple[Mismatch, ...] | None = None
     for metadata in fleet:
@@ -38,8 +38,10 @@ def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismat
 
 
 def describe(best: tuple[Mismatch, ...] | None, workers: int) -> str:
-    """Returns why nobody can run it, for the reason of the rejection."""
+    """Returns why no worker can run it, as the reason of the rejection."""
     if best is None:
         return f"{MISMATCH}: no worker is known"
-    among = "the only known worker" if workers == 1 else f"the nearest of {workers} known workers"
+    among = (
+        "the only known worker" if workers == 1 else f"the closest match of {workers} known workers"
+    )
     return f"{MISMATCH}: {among}: {'; '.join(mismatch.text for mismatch in best)}"

@@ -1,8 +1,8 @@
 """Conditions as users write them: comparisons of names, numbers and text.
 
 `==`, `!=`, `<`, `<=`, `>`, `>=`, `and`, `or`, `not` (also `&&`, `||`, `!`), parentheses, names,
-calls such as `failure('test')`, numbers, `true`, `false` and quoted text are all there is.
-What names and calls stand for is decided by whoever reads the condition.
+calls such as `failure('test')`, numbers, `true`, `false` and quoted text are the whole language.
+The caller decides what names and calls stand for.
 """
 
 import operator
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 LENGTH_LIMIT: Final = 1_000
 DEPTH_LIMIT: Final = 20
-MAX_NAMES: Final = 100  # in one call
+MAX_NAMES: Final = 100  # names in one call
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<text>'(?:[^']|'')*'|\"[^\"]*\")|(?P<number>-?\d{1,15}(?:\.\d{1,15})?(?![\w.]))"
     r"|(?P<name>[A-Za-z_][\w.-]*)|(?P<sign>==|!=|<=|>=|&&|\|\||[<>!(),]))"
@@ -27,7 +27,7 @@ _EXAMPLE: Final = "a condition such as parameters.os == 'linux' and not matrix.d
 
 
 class Token(NamedTuple):
-    """One word of a condition: a text, a number, a name or a sign."""
+    """One word of a condition: a text, a number, a name or an operator."""
 
     kind: str
     word: str
@@ -70,7 +70,7 @@ def evaluate(tokens: Sequence[Token], meaning: Meaning) -> bool:
 
 
 def joined(words: Sequence[str]) -> str:
-    """Returns the words of a condition as one text, as people would write it."""
+    """Returns the words of a condition as one text, spaced for people."""
     text, last = "", ""
     for word in words:
         is_call = word == "(" and last not in _BEFORE_GROUP
@@ -81,17 +81,17 @@ def joined(words: Sequence[str]) -> str:
 
 
 def quote(text: str) -> str:
-    """Returns a text as conditions write it."""
+    """Quotes a text for a condition."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def text_of(word: str) -> str:
-    """Returns what a quoted text stands for."""
+    """Returns the text inside the quotes."""
     return word[1:-1].replace("''", "'") if word[0] == "'" else word[1:-1]
 
 
 class _Reader:
-    """Reads one condition, from left to right; both sides of `and` and `or` are always read."""
+    """Reads one condition from left to right; evaluates both sides of `and` and `or`."""
 
     def __init__(self, tokens: Sequence[Token], meaning: Meaning) -> None:
         self._tokens = tokens
@@ -163,7 +163,7 @@ class _Reader:
         return self._call(word) if self._take("(") else self._meaning.name(word)
 
     def _call(self, function: str) -> Any:
-        """Returns the value of a call, whose parenthesis was read."""
+        """Returns the value of a call whose parenthesis was read."""
         given: list[str] = []
         while not self._take(")"):
             if given and not self._take(","):
@@ -200,12 +200,12 @@ class _Reader:
 
 
 def truth(value: Any) -> bool:
-    """Returns False for false, 0, nothing, and the texts "", "0" and "false"."""
+    """Returns False for false, 0, nothing, and the texts "", "0" and "false"; else True."""
     return value.lower() not in ("", "0", "false") if isinstance(value, str) else bool(value)
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """Compares as text where one side is text: parameters of the command line are."""
+    """Compares as text if one side is text, as parameters from the command line are."""
     if isinstance(left, list) or isinstance(right, list):
         return left, right
     if isinstance(left, str) != isinstance(right, str):

@@ -9,11 +9,11 @@ from windlass.domain.values.errors import InvalidInput
 
 
 class Named(NamedTuple):
-    """Which job has which id, which ids each of them names, and the order to write them in.
+    """The id of each job, the ids of its dependencies, and the order to write them in.
 
-    `ids`, `after` and `after_any` stand for each job; the ids it names ascend, and each is
-    there once. `order` are indexes. `numbered` tells whether some job names others by id as
-    well: those are not looked at here.
+    `ids`, `after` and `after_any` have one entry per job; the ids of dependencies ascend without
+    duplicates. `order` holds indexes. `numbered` tells whether some job also names dependencies by
+    id, which are not checked here.
     """
 
     order: Sequence[int]
@@ -24,19 +24,18 @@ class Named(NamedTuple):
 
 
 def order_by_dependencies(specs: Sequence[JobSpec]) -> Sequence[int]:
-    """Indexes such that every job comes after those it names; ties keep their order.
+    """Returns indexes such that every job follows its dependencies; ties keep their order.
 
-    Raises `InvalidInput` for a name given twice, an unknown name, or a cycle, which is
-    named in full.
+    Raises `InvalidInput` for a duplicate name, an unknown name, or a cycle, which it spells out.
     """
     return find_names(specs, range(len(specs))).order
 
 
 def find_names(specs: Sequence[JobSpec], ids: Sequence[int]) -> Named:
-    """Gives jobs these ascending ids in the order of dependencies, and looks up all names.
+    """Gives jobs these ascending ids in dependency order, and looks up all names.
 
-    Raises as `order_by_dependencies` does. Descriptions mostly have each job behind those it
-    names, so ids are given as the jobs come, and again only if that was wrong.
+    Raises as `order_by_dependencies` does. Most submissions list jobs after their dependencies, so
+    ids are first given in that order, and again only if that was wrong.
     """
     index = _names(specs, ids)
     try:
@@ -55,15 +54,15 @@ def find_names(specs: Sequence[JobSpec], ids: Sequence[int]) -> Named:
 def _look_up(
     index: Mapping[Any, int], each: Sequence[Sequence[int | str]]
 ) -> Sequence[Sequence[int]]:
-    """Returns the ids that each means, in few calls.
+    """Returns the ids that each job's references mean, with few calls.
 
-    There may be a million. KeyError: not only names.
+    There may be a million references. Raises `KeyError` if some are not names.
     """
     if not any(each):
         return ((),) * len(each)
     found = map(index.__getitem__, chain.from_iterable(each))
     ids = [sorted(islice(found, len(names))) for names in each]
-    if sum(map(len, map(set, ids))) < sum(map(len, ids)):  # somebody is named twice
+    if sum(map(len, map(set, ids))) < sum(map(len, ids)):  # a job is named twice
         ids = [sorted(set(some)) for some in ids]
     return ids
 
@@ -71,7 +70,7 @@ def _look_up(
 def _look_up_names(
     index: Mapping[str, int], specs: Sequence[JobSpec]
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """Looks names up one by one, where some references are ids or unknown names."""
+    """Looks names up one by one, if some references are ids or unknown names."""
     after: list[list[int]] = []
     after_any: list[list[int]] = []
     for number, spec in enumerate(specs):
@@ -81,7 +80,7 @@ def _look_up_names(
 
 
 def _only_names(index: Mapping[str, int], references: Sequence[int | str], field: str) -> list[int]:
-    """Returns the ids of those of the references that are names."""
+    """Returns the ids of those references that are names."""
     named = {ref for ref in references if isinstance(ref, str)}
     for name in sorted(named):
         if name not in index:
@@ -92,7 +91,7 @@ def _only_names(index: Mapping[str, int], references: Sequence[int | str], field
 
 
 def _names(specs: Sequence[JobSpec], ids: Sequence[int]) -> dict[str, int]:
-    """Returns the id of each name; one that is given twice must not be used."""
+    """Returns the id of each name; raises `InvalidInput` for a duplicate."""
     index: dict[Any, int] = dict(zip([spec.name for spec in specs], ids, strict=True))
     if len(index) == len(specs) and None not in index:
         return index
@@ -126,9 +125,9 @@ def _reorder(specs: Sequence[JobSpec], named: Named) -> Named:
 
 
 def put_in_order(waits: Sequence[Collection[int]]) -> tuple[list[int], list[int]]:
-    """Numbers such that each comes after those it waits for, and a circle if there is one.
+    """Returns numbers ordered after their dependencies, and a cycle if there is one.
 
-    A circle begins and ends with the same number; without one it is empty.
+    A cycle begins and ends with the same number; it is empty if there is none.
     """
     dependents: list[list[int]] = [[] for _ in waits]
     missing = [len(wanted) for wanted in waits]

@@ -1,7 +1,7 @@
 """How the values of job options are written: in JSON and Python, and as the text of a flag.
 
-Every form has one canonical value, whichever way it was written: durations are seconds, times
-are RFC 3339 in UTC or durations from the submission, lists are tuples.
+Every form has one canonical value, however it was written: durations are seconds, times are RFC
+3339 in UTC or durations from the submission, lists are tuples.
 """
 
 import re
@@ -22,14 +22,14 @@ from windlass.domain.values.quantities import (
 )
 
 Duration = float | str  # seconds, or text such as "15m"
-Scalar = str | int | float | bool  # a value in a workflow file that counts as its text
+Scalar = str | int | float | bool  # a value in a workflow file that is read as text
 
 NEVER: Final = "never"
 NONE: Final = "none"
 FOREVER: Final = "forever"
 REPEATABLE: Final = "Repeatable."
 MAX_COUNT: Final = 2**31 - 1  # processes or open files
-MAX_MS: Final = 366 * 86_400_000 * 100  # a century: what is longer is a mistake
+MAX_MS: Final = 366 * 86_400_000 * 100  # a century: anything longer is a mistake
 _DATE: Final = re.compile(r"\d{4}-")
 _MOMENT_EXPECTED: Final = (
     "a time such as 2030-01-02T03:04:05Z, with its zone, or a duration from now such as 15m"
@@ -44,7 +44,7 @@ class Concurrency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At most `max` jobs with this key start in any stretch of `per`, in one namespace."""
+    """At most `max` jobs with this key start within any `per`, in one namespace."""
 
     key: str
     per: Duration
@@ -52,7 +52,7 @@ class RateLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a job may use; sizes are bytes or text such as "4GiB". A missing one is no limit."""
+    """What a job may use; sizes are bytes or text such as "4GiB". A missing one means no limit."""
 
     memory: int | str | None = None
     cpu_time: Duration | None = None
@@ -64,10 +64,9 @@ class JobLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One way to write a value.
 
-    `canonical` turns a value from JSON or Python into its canonical form and `read` the texts
-    of a flag; both name the option in errors. A canonical value is returned as it is. `read`
-    gets the current time too. `varies` tells whether the same value can be written in several
-    ways.
+    `canonical` turns a value from JSON or Python into its canonical form, `read` does so for the
+    texts of a flag; both name the option in errors. A canonical value is returned unchanged. `read`
+    also gets the current time. `varies` says whether the same value can be written in several ways.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Sequence[str], str, int], Any]
     varies: bool = False
     repeats: bool = False  # the flag may be given several times
-    in_file: Any = None  # the type in workflow files, where it differs
+    in_file: Any = None  # its type in workflow files, if different
     note: str = ""  # how it is written as a flag
 
 
@@ -85,7 +84,7 @@ def seconds(value: object, field: str) -> float:
 
 
 def _kept(value: Any, canonical: Any) -> Any:
-    """Returns the value itself if it is canonical already."""
+    """Returns a value that is already canonical."""
     return value if type(value) is type(canonical) and value == canonical else canonical
 
 
@@ -105,7 +104,7 @@ def _timeout(value: object, field: str) -> Any:
 
 
 def _or_word(value: object, field: str, word: str, form: Callable[[object, str], Any]) -> Any:
-    """Returns a duration, or the word that stands for none."""
+    """Returns a duration, or the word that means none."""
     if isinstance(value, str) and value.strip().lower() == word:
         return _kept(value, word)
     try:
@@ -115,7 +114,7 @@ def _or_word(value: object, field: str, word: str, form: Callable[[object, str],
 
 
 def window(value: Any, field: str) -> float | str:
-    """Returns how long a key binds: seconds, or for ever."""
+    """Returns how long a key is reserved: seconds, or for ever."""
     if isinstance(value, str) and value.strip().lower() == FOREVER:
         return FOREVER
     try:
@@ -138,7 +137,7 @@ def is_relative(moment: str) -> bool:
 
 
 def moment_ms(moment: str | None) -> int | None:
-    """Returns a canonical time in milliseconds since 1970; None for one from the submission."""
+    """Returns a canonical time in ms since 1970; None if it counts from the submission."""
     return None if moment is None or is_relative(moment) else parse_moment(moment, "time")
 
 
@@ -223,7 +222,7 @@ def _size_limit(value: int | str | None, field: str) -> int | None:
 
 
 def read_limits(texts: Sequence[str], field: str) -> JobLimits | None:
-    """Parses NAME=AMOUNT, as flags have it."""
+    """Parses NAME=AMOUNT, as flags write it."""
     pairs: dict[str, Any] = read_pairs(split(texts), field)
     for name in ("processes", "open_files"):
         if name in pairs:
@@ -235,7 +234,7 @@ def converted(value: Any, kind: type[Any], field: str) -> Any:
     """Returns a struct as it is, and a mapping as a struct."""
     if isinstance(value, kind):
         return value
-    from windlass.domain.values.conversion import convert  # which most programs never need
+    from windlass.domain.values.conversion import convert  # rarely needed, and slow to import
 
     return convert(value, kind, field)
 
@@ -253,7 +252,7 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
 
 
 def _references(value: Any, field: str) -> tuple[Any, ...]:
-    """Returns ids and names, and handles of jobs as they are: they may have no id yet."""
+    """Returns ids and names, and handles of jobs unchanged: they may have no id yet."""
     one = not isinstance(value, Sequence) and hasattr(type(value), "id")
     references = (value,) if one else _tuple(value, field)
     for reference in references:
@@ -270,7 +269,7 @@ def _mapping(value: Any, field: str) -> dict[str, Any] | None:
 
 
 def read_pairs(texts: Sequence[str], field: str) -> dict[str, str]:
-    """Parses NAME=VALUE, as flags have it."""
+    """Parses NAME=VALUE, as flags write it."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, separator, value = text.partition("=")
@@ -388,14 +387,14 @@ def canonical_window(value: Duration | None, key: str | None, field: str) -> Dur
 
 
 def bound_until(key_for: Duration | None, created_at: int) -> int:
-    """Returns when a key is free, if the one who has it has ended by then."""
+    """Returns until when a key is reserved, if its holder has ended by then."""
     if key_for == FOREVER:
         return _NEVER_ENDS
     return created_at + (milliseconds(key_for) or 0)
 
 
 class Backoff(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How long a job waits before a retry. What is missing comes from the server's settings."""
+    """How long a job waits before a retry. Missing fields come from the server's settings."""
 
     initial: Duration | None = None
     factor: float | None = None
@@ -420,7 +419,7 @@ def _failure(value: Any, field: str) -> Any:
 
 
 def exception_name(kind: type) -> str:
-    """Returns the name of a class of exceptions: built-in ones have no module."""
+    """Returns the name of an exception class: built-in ones without a module."""
     module = importable_name(kind.__module__)
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 

@@ -1,8 +1,8 @@
 """The description of a job: one declaration of every option, for all who describe jobs.
 
 `JobSpec` is what HTTP requests contain, what clients build and what stores keep. Each field
-declares its form, its default, its help text, its flag on the command line and whether workflow
-files have it. Flags, file keys, JSON schemas, keywords and reference pages are made from that.
+declares its form, default, help text, flag, and whether workflow files have it. Flags, file keys,
+JSON schemas, keywords and reference pages are generated from that.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,10 +51,10 @@ from windlass.domain.values.quantities import format_moment, parse_duration_ms
 ALLOW_FAILURE: Final = 1
 QUARANTINED: Final = 2
 MANUAL: Final = 4
-LENDS: Final = 8  # what it waits for may have its rank from it
+LENDS: Final = 8  # its dependencies may inherit its rank
 PREEMPTIBLE: Final = 16
-KEY_BINDS: Final = 32  # its key binds for a time of its own
-CONDITIONAL: Final = 64  # whether it runs is decided once the jobs it waits for have ended
+KEY_BINDS: Final = 32  # its key is reserved for a fixed time
+CONDITIONAL: Final = 64  # whether it runs is decided when its dependencies have ended
 
 LABEL_LIMIT: Final = 100
 DEFAULT_NAMESPACE: Final = "default"
@@ -62,7 +62,7 @@ IDS: Final = (1, 2**62)
 
 
 class _Declared(msgspec.Struct, frozen=True):
-    """What an annotation says about an option beside its type and help text."""
+    """What an annotation says about an option besides its type and help text."""
 
     form: Form
     flag: str | None
@@ -82,7 +82,7 @@ def _option(
 ) -> Any:
     """Declares an option: its help text, form, flag, bounds, and whether files have it.
 
-    `note` is what the help of the flag adds, by default how its form is written there.
+    `note` is added to the help of the flag; by default it is the note of the form.
     """
     declared = _Declared(form, flag, file, bounds, note or form.note)
     return msgspec.Meta(description=text, extra={"declared": declared})
@@ -99,14 +99,14 @@ class JobSpec(
     """One job, as clients describe it and as it is stored.
 
     Durations are seconds or text such as "15m"; times are RFC 3339, or durations from the
-    submission: `normalise` makes them canonical, `with_times` turns those from the submission
-    into times. The server sets `submitted_by`.
+    submission: `normalise` makes them canonical, and `with_times` turns durations into times. The
+    server sets `submitted_by`.
     """
 
     task: Annotated[
         str,
         _option("The task to run.", TEXT, "--task",
-                note="With --args, instead of a command."),
+                note="Instead of a command, together with --args."),
     ]  # fmt: skip
     args: Annotated[
         Any,
@@ -121,7 +121,8 @@ class JobSpec(
     ] = "default"
     priority: Annotated[
         int | str | None,
-        _option("high, medium, low or a number. Default: that of its parent or workflow, else 0.",
+        _option("high, medium, low or a number. Default: the priority of its parent or workflow, "
+            "else 0.",
                 PRIORITY, "--priority"),
     ] = None  # fmt: skip
     requires: Annotated[
@@ -131,7 +132,7 @@ class JobSpec(
     ] = ()  # fmt: skip
     version: Annotated[
         str | None,
-        _option("The version of the function that the worker must have, as its task declares it.",
+        _option("The version of the function that the worker must have, as declared by its task.",
                 TEXT, "--task-version"),
     ] = None  # fmt: skip
     resources: Annotated[
@@ -145,12 +146,12 @@ class JobSpec(
     ] = ()
     isolation: Annotated[
         Literal["process", "user", "sandbox", "container"] | None,
-        _option("How far it is kept apart from the worker and other jobs, at least: process, "
-                "user, sandbox or container.", TEXT, "--isolation"),
+        _option("Minimum isolation from the worker and other jobs: process, user, sandbox or "
+            "container.", TEXT, "--isolation"),
     ] = None  # fmt: skip
     network: Annotated[
         Literal["host", "none"] | None,
-        _option("none: it reaches no network. Needs a sandbox or a container.", TEXT,
+        _option("none: no network access. Needs a sandbox or a container.", TEXT,
                 "--network"),
     ] = None  # fmt: skip
     image: Annotated[
@@ -168,8 +169,8 @@ class JobSpec(
     ] = None  # fmt: skip
     limits: Annotated[
         JobLimits | None,
-        _option("What all its processes may use together: memory, cpu_time, processes, disk; and "
-                "open_files for each.", LIMITS, "--limit"),
+        _option("Limits for all its processes together: memory, cpu_time, processes, disk; "
+            "open_files is per process.", LIMITS, "--limit"),
     ] = None  # fmt: skip
     after: Annotated[
         tuple[int | str, ...],
@@ -183,13 +184,13 @@ class JobSpec(
     ] = ()
     run_if: Annotated[
         str | None,
-        _option("Run it only if this holds once the jobs it waits for have ended, in whatever "
-                "state: success(), failure(), always(), state('NAME') == 'failed'. Else it is "
-                "skipped.", TEXT, "--run-if", file=False),
+        _option("Run it only if this holds when the jobs it waits for have ended: success(), "
+            "failure(), always(), state('NAME') == 'failed'. Otherwise it is skipped.",
+            TEXT, "--run-if", file=False),
     ] = None  # fmt: skip
     allow_failure: Annotated[
         bool,
-        _option("Let dependents and the workflow go on if it fails.", SWITCH, "--allow-failure"),
+        _option("Let dependents and the workflow continue if it fails.", SWITCH, "--allow-failure"),
     ] = False
     unblock: Annotated[
         Literal["auto", "manual"],
@@ -203,8 +204,8 @@ class JobSpec(
     timeout: Annotated[
         Duration | None,
         _option(
-            "How long it may run. Default: by the duration of its media, else as its queue says,"
-            " else 30 minutes (timeouts.default).",
+            "How long it may run. Default: by the duration of its media, else the timeout of "
+            "its queue, else 30 minutes (timeouts.default).",
             TIMEOUT, "--timeout",
         ),
     ] = None  # fmt: skip
@@ -214,7 +215,9 @@ class JobSpec(
     ] = None
     duration: Annotated[
         Duration | None,
-        _option("How long its media plays, which its timeout follows.", DURATION, "--duration"),
+        _option(
+            "The duration of its media, from which its timeout follows.", DURATION, "--duration"
+        ),
     ] = None
     not_before: Annotated[
         str | None,
@@ -237,81 +240,79 @@ class JobSpec(
     ] = None  # fmt: skip
     capability_grace: Annotated[
         Duration | None,
-        _option("How long it waits while no known worker can run it: a duration, 0 or never.",
+        _option("How long it waits if no known worker can run it: a duration, 0 or never.",
                 GRACE, "--capability-grace"),
     ] = None  # fmt: skip
     prefers: Annotated[
         tuple[str, ...],
-        _option("What the worker should have if possible, such as 'cache:repo==linux'. Never "
-                "delays the job.", CLAUSES, "--prefers"),
+        _option("What the worker should have if possible, such as 'cache:repo==linux'. It never "
+            "delays the job.", CLAUSES, "--prefers"),
     ] = ()  # fmt: skip
     apart: Annotated[
         str | None,
-        _option("Never run two jobs with the same value here on one worker at the same time.",
+        _option("Never run two jobs with the same value on one worker at the same time.",
                 TEXT, "--apart"),
     ] = None  # fmt: skip
     concurrency: Annotated[
         Concurrency | None,
-        _option("How many jobs with this key run at the same time; 1 unless given.",
+        _option("How many jobs with this key may run at the same time; default 1.",
                 CONCURRENCY, "--concurrency"),
     ] = None  # fmt: skip
     rate: Annotated[
         RateLimit | None,
-        _option("The most jobs with this key that start within the given time.",
+        _option("How many jobs with this key may start within the given time.",
                 RATE, "--rate"),
     ] = None  # fmt: skip
     preemptible: Annotated[
         bool,
-        _option("Jobs in preempting queues may take its worker; it is queued again.", SWITCH,
+        _option("Jobs in preempting queues may take its worker; this job is queued again.", SWITCH,
                 "--preemptible"),
     ] = False  # fmt: skip
     retries: Annotated[
         int | None,
-        _option("How many more tries it gets after any failure. Default: 3, after transient "
-                "failures only.", NUMBER, "--retries", bounds=(0, 1_000)),
+        _option("How many times it is retried after any failure. Default: 3, after transient "
+            "failures only.", NUMBER, "--retries", bounds=(0, 1_000)),
     ] = None  # fmt: skip
     retry_on: Annotated[
         tuple[str, ...],
-        _option("Which failures to retry it after: with `retries` only these, without it these "
-                "and transient ones. Classes of failures and, for functions, exceptions.",
+        _option("Which failures are retried: with `retries` only these, without it these and "
+            "transient ones. Classes of failures and, for functions, exceptions.",
                 FAILURES, "--retry-on"),
     ] = ()  # fmt: skip
     no_retry_on: Annotated[
         tuple[str, ...],
-        _option("Failures that it is never retried after: classes of failures and, for functions, "
-                "exceptions.", FAILURES, "--no-retry-on"),
+        _option("Which failures are never retried: classes of failures and, for functions, "
+            "exceptions.", FAILURES, "--no-retry-on"),
     ] = ()  # fmt: skip
     backoff: Annotated[
         Backoff | None,
-        _option("How long it waits before a retry: initial, then factor times longer each time, "
-                "up to max; each wait is shortened at random, by up to the fraction jitter.",
+        _option("How long it waits before a retry: first initial, then factor times longer each "
+            "time, up to max; each wait is shortened at random, by up to the fraction jitter.",
                 BACKOFF, "--backoff"),
     ] = None  # fmt: skip
     key: Annotated[
         str | None,
-        _option("A key that one job has at a time: submitting it again returns the job that has "
-                "it, until that has ended.", TEXT, "--key", file=False),
+        _option("A unique key: submitting it again returns the job that holds the key, until that "
+            "job has ended.", TEXT, "--key", file=False),
     ] = None  # fmt: skip
     key_for: Annotated[
         Duration | None,
-        _option("How long it keeps its key, counted from its submission, even if it ends earlier.",
+        _option("How long it holds its key, counted from its submission, even if it ends earlier.",
                 KEY_WINDOW, "--key-for", file=False),
     ] = None  # fmt: skip
     kind: Annotated[
         str | None,
-        _option("The kind of work it is: run times of a kind predict those of its next jobs. "
-                "Default: its function, or its program and first argument.", TEXT, "--kind"),
+        _option("The kind of work: past run times of a kind predict the next ones. Default: its "
+            "function, or its program and first argument.", TEXT, "--kind"),
     ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None
-    name: Annotated[str | None, _option("A name to show for it.", TEXT, "--name", file=False)] = (
-        None
-    )
+    name: Annotated[str | None, _option("A name to display.", TEXT, "--name", file=False)] = None
     namespace: Annotated[
         str | None,
         _option(
-            "Its namespace. Default: that of the token, or default.",
+            "Its namespace. Default: the token's namespace, or default.",
             TEXT,
             "--namespace",
             file=False,
@@ -319,12 +320,12 @@ class JobSpec(
     ] = None
     parent: Annotated[
         int | None,
-        _option("The id of a job whose effective priority it takes if it has none.", NUMBER,
+        _option("The id of a job whose effective priority it inherits if it has none.", NUMBER,
                 "--parent", file=False, bounds=IDS),
     ] = None  # fmt: skip
     trace: Annotated[
         str | None,
-        _option("The trace it belongs to, as a W3C traceparent. Default: that of the client.",
+        _option("The trace it belongs to, as a W3C traceparent. Default: the client's trace.",
                 TEXT, "--trace", file=False),
     ] = None  # fmt: skip
     submitted_by: Annotated[
@@ -333,7 +334,7 @@ class JobSpec(
 
     @property
     def timeout_ms(self) -> int | None:
-        """What the job says itself; 0: it may run for any time."""
+        """Returns the job's own timeout; 0: it may run for any time."""
         return 0 if self.timeout == NONE else milliseconds(self.timeout)
 
     @property
@@ -386,7 +387,7 @@ def _options() -> dict[str, JobOption]:
 
 
 def _choices(kind: Any) -> tuple[str, ...]:
-    """Returns the values of an option that takes one of a few."""
+    """Returns the values of an option that has a fixed set of them."""
     named = [one for one in (kind, *get_args(kind)) if get_origin(one) is Literal]
     return get_args(named[0]) if named else ()
 
@@ -460,9 +461,9 @@ def counts_from_now(spec: JobSpec) -> bool:
 
 
 def with_times(spec: JobSpec, now: int) -> JobSpec:
-    """Returns a canonical job submitted at `now`, with times instead of durations from then.
+    """Returns a canonical job submitted at `now`, with durations turned into times.
 
-    A job with `delay` and `not_before` may start after both.
+    A job with both `delay` and `not_before` may start after both.
     """
     changes: dict[str, Any] = {}
     for name in MOMENTS:
@@ -485,7 +486,7 @@ encode_spec: Final = msgspec.json.Encoder(order="deterministic").encode
 
 
 def check_labels(labels: Mapping[str, str] | None, field: str) -> None:
-    """Raises `InvalidInput` for too many labels, and for one that is not name and text."""
+    """Raises `InvalidInput` for too many labels, and for labels that are not a name and a text."""
     if labels is None:
         return
     if len(labels) > LABEL_LIMIT:

@@ -1,7 +1,7 @@
-"""What JSON the options of a job may be, as rules that a database can check.
+"""The JSON that options of a job allow, as rules that a database can check.
 
 `windlass.submit` in a user's own SQL transaction checks them (`check_submit_job.sql`), so that most
-mistakes raise there. They never refuse what the validator accepts; it checks all jobs again.
+mistakes raise there. The rules never refuse what the validator accepts; it checks all jobs again.
 """
 
 import types
@@ -42,11 +42,11 @@ _WORDS: Final = {
     "object": "an object",
 }  # fmt: skip
 _SEVERAL: Final = {"string": "texts", "number": "numbers"}
-WRONG: Final = "?"  # no option has this value: what the error about it expects is told
+WRONG: Final = "?"  # matches no value of an option, so that the error says what was expected
 
 
 def json_rules() -> dict[str, Rule]:
-    """Returns the rule of each option, by name; an option without one may be any JSON."""
+    """Returns the rule of each option, by name; options without one may be any JSON."""
     return {name: rule for name in sorted(KEYWORDS) if (rule := _rule(OPTIONS[name]))}
 
 
@@ -70,7 +70,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 
 def _allow(kind: Any, rule: Rule) -> None:
-    """Adds a type of Python to what JSON may be."""
+    """Adds the JSON types of a Python type to a rule."""
     origin = get_origin(kind)
     if origin is Literal:
         rule["types"].append("string")
@@ -95,7 +95,7 @@ def _names(kind: Any) -> list[str]:
 
 
 def _of_form(option: JobOption) -> Rule:
-    """Returns what the form of an option asks for beyond its type."""
+    """Adds what the form of an option requires beyond its type."""
     if option.name == "priority":
         names = "|".join(PRIORITY_NAMES)
         pattern, expected = f"{names}|[+-]?[0-9]+", _refusal(parse_priority, option.name)
@@ -120,7 +120,7 @@ def _whole(pattern: str) -> str:
 
 
 def _refusal(read: Any, name: str) -> str:
-    """Returns what is expected, in the words of whoever reads the option."""
+    """Returns what is expected, in the words of the function that reads the option."""
     try:
         read(WRONG, name)
     except InvalidInput as error:

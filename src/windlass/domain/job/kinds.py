@@ -1,7 +1,7 @@
-"""Kinds of work: which jobs are alike enough that the past of one tells about another.
+"""Kinds of work: jobs similar enough that past runs of one predict another.
 
-A function is a kind of its own. A program with its first argument is one too, and the program
-alone is a wider one, for when no such call is known. A job may name its kind.
+A function is a kind of its own. So is a program with its first argument; the program alone is a
+wider kind, for calls that have no history. A job may name its kind.
 """
 
 import re
@@ -47,13 +47,13 @@ def kinds_of(spec: bytes) -> tuple[str, ...]:
             return _of_program(_argv(job.args).argv) or (job.task,)
         if job.task == "python":
             return (_cut(_function(job.args).function) or job.task,)
-    except msgspec.DecodeError:  # It failed for its arguments, or will.
+    except msgspec.DecodeError:  # Its arguments made it fail, or will.
         return (job.task,)
     return (job.task,)
 
 
 def program_or_task(spec: bytes) -> str:
-    """Returns what a stored job runs, for labels and spans: never anything of its arguments."""
+    """Returns what a stored job runs, for labels and spans, without any of its arguments."""
     job = _spec(spec)
     kind = kinds_of(spec)[-1]
     if job.kind is None and job.task == "shell" and not _PROGRAM.fullmatch(kind):

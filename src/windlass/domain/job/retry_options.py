@@ -1,4 +1,4 @@
-"""What a job's own options about retries mean: checks them, and applies them to the policy."""
+"""A job's own retry options: checks them, and applies them to the policy."""
 
 import builtins
 from typing import Any, Final
@@ -20,7 +20,7 @@ BUILT_IN: Final = frozenset(
     if isinstance(kind, type) and issubclass(kind, BaseException)
 )
 
-# Tasks that run programs: nothing of theirs is a Python exception.
+# Tasks that run programs, whose failures are never Python exceptions.
 PROGRAMS: Final = frozenset({"shell", "ffmpeg", "gstreamer"})
 
 
@@ -32,7 +32,7 @@ def check_retries(spec: JobSpec, field: str) -> None:
 
 
 def _check_failures(names: tuple[str, ...], field: str, functions: bool) -> None:
-    """Raises `InvalidInput` for what is no class of failures, and no exception of a function."""
+    """Raises `InvalidInput` for anything but a failure class or an exception of a function."""
     if len(names) > MAX_FAILURES:
         raise InvalidInput(field, f"at most {MAX_FAILURES} failures", len(names))
     for name in names:
@@ -54,9 +54,9 @@ def _is_exception(name: str) -> bool:
 
 
 def policy_of(policy: RetryPolicy, spec: JobSpec) -> RetryPolicy:
-    """Returns the policy with what the job itself says about retries and backoff.
+    """Returns the policy with the job's own options about retries and backoff.
 
-    Lost workers stay counted apart, and are retried at least as often as other failures.
+    Lost workers are still counted separately, and retried at least as often as other failures.
     """
     changes: dict[str, Any] = {}
     if spec.retries is not None:

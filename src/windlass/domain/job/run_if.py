@@ -1,8 +1,8 @@
-"""`run_if`: whether a job runs, decided when the jobs that it waits for have ended.
+"""`run_if`: whether a job runs, decided when its dependencies have ended.
 
 `success()`, `failure()` and `always()` are about all of them, `success('test')` about those of one
 name; `state('test')` is how a job ended, `output('plan', 'version')` a part of its result. A
-condition without the first three and `state` holds only if `success()` does, too.
+condition that uses neither the first three nor `state` also requires `success()`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ ANY_OF: Final = "[*]"
 
 
 class Ended(NamedTuple):
-    """A job that another waited for: how it ended, and its result if it completed."""
+    """A dependency that has ended: its state, and its result if it completed."""
 
     id: int
     name: str | None
     state: State
-    allowed: bool  # to fail
+    allowed: bool  # allowed to fail
     result: Any = None
 
     @property
@@ -45,7 +45,7 @@ class Ended(NamedTuple):
 
 
 def waits_for_ends(spec: JobSpec, field: str) -> JobSpec:
-    """Returns the job so that it waits for any end of its dependencies; checks its condition."""
+    """Returns the job with dependencies that accept any end; checks its condition."""
     where = f"{field}.run_if"
     if spec.unblock == "manual":
         raise InvalidInput(where, "without unblock: manual, which decides too", spec.run_if)
@@ -58,9 +58,9 @@ def waits_for_ends(spec: JobSpec, field: str) -> JobSpec:
 
 
 def check(text: object, field: str, waited: Sequence[str] | None) -> None:
-    """Raises `InvalidInput` for what is no condition, or names jobs that are not waited for.
+    """Raises `InvalidInput` for an invalid condition, or one about a job that is not a dependency.
 
-    Without `waited`, some of those have no name here.
+    Without `waited`, names are not checked: some dependencies have no name here.
     """
     if not isinstance(text, str):
         raise InvalidInput(field, "a condition", text)
@@ -78,7 +78,7 @@ def check(text: object, field: str, waited: Sequence[str] | None) -> None:
 
 
 def check_call(function: str, names: Sequence[str], refuse: Refuse) -> None:
-    """Refuses unknown functions, and wrong numbers of names."""
+    """Refuses unknown functions and wrong numbers of names."""
     if function not in _NAMES:
         known = [f"{name}()" for name in FUNCTIONS]
         called = f"{function}()"
@@ -111,7 +111,7 @@ def holds(text: str, ended: Sequence[Ended]) -> bool:
 
 
 def mentions(tokens: Sequence[Token], functions: Sequence[str]) -> bool:
-    """Returns whether one of these functions is called."""
+    """Returns whether the condition calls one of these functions."""
     return any(
         token.kind == "name" and token.word in functions and after == Token("sign", "(")
         for token, after in pairwise(tokens)
@@ -119,7 +119,7 @@ def mentions(tokens: Sequence[Token], functions: Sequence[str]) -> bool:
 
 
 def means(name: str, job: int, other: str | None) -> bool:
-    """Returns whether a name in a condition means a job: itself, or one of those it stands for."""
+    """Returns whether a name in a condition means this job, itself or as one of a group."""
     base = name.removesuffix(ANY_OF)
     if other is None:
         return base == str(job)

@@ -1,7 +1,7 @@
 """Validates jobs before any transaction.
 
 `Validator` turns a `JobSpec` into what the engine writes. One bad job of a batch is refused by
-name, and then nothing is written.
+name, and nothing is written.
 """
 
 import hashlib
@@ -59,13 +59,13 @@ class JobTemplate(msgspec.Struct, frozen=True):
     """What jobs that differ only in arguments and names have in common."""
 
     shape: Shape
-    digest: str  # of the shape
+    digest: str  # digest of the shape
     base: int | None
     flags: int
     timeout_ms: int | None
     idle_ms: int | None
-    plain: bool  # can be written without looking at any other job, limit or time
-    only_named: bool = False  # its name and dependencies are all that sets it apart
+    plain: bool  # can be written without checking any other job, limit or time
+    only_named: bool = False  # differs from others only in name and dependencies
 
 
 NO_RELATIONS: Final = b"{}"
@@ -82,7 +82,7 @@ class ValidatedJob(msgspec.Struct, frozen=True, gc=False):
     spec: JobSpec
     body: bytes
     template: JobTemplate
-    body_digest: str | None = None  # of the whole spec; only for jobs with a key
+    body_digest: str | None = None  # digest of the whole spec; only for jobs with a key
     refers: bool = False  # its arguments name results of other jobs
     uploads: tuple[str, ...] = ()  # digests of uploaded files that its arguments name
 
@@ -105,7 +105,7 @@ def with_relations(body: bytes, relations: bytes) -> bytes:
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What the validator remembers about a shape: checked names, and default limits."""
+    """What the validator remembers about a shape: checked names and default limits."""
 
     shape: Shape
     digest: str
@@ -114,7 +114,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class _Last(NamedTuple):
-    """The last job that others can be compared with: the next one is often like it."""
+    """The last job, to compare the next one with, which is often similar."""
 
     bare: JobSpec | None = None  # without arguments, name and dependencies
     alone: JobTemplate = NO_TEMPLATE  # of jobs without name and dependencies
@@ -122,14 +122,14 @@ class _Last(NamedTuple):
     function: str | None = None  # that it calls
 
 
-# Fields that shapes and priorities are made of, and those that differ from job to job; a job
-# with any other is rare.
+# Fields that decide shape and priority, and those that differ from job to job; jobs with any other
+# field are rare.
 _SHAPING: Final = frozenset(
     {"task", "priority", "namespace", "queue", "requires", "resources", "target", "secrets",
      "prefers", "apart", "rate", "submitted_by", "isolation", "network", "image", "pull",
      "registry_secret", "version"}
 )  # fmt: skip
-NOT_APART: Final = (None,) * 5  # of the options that say how far a job is isolated
+NOT_APART: Final = (None,) * 5  # of the options that decide the isolation of a job
 _OWN: Final = frozenset({"args", "name", "after", "after_any"})
 _more_of: Final = attrgetter(*sorted(frozenset(OPTIONS) - _SHAPING - _OWN))
 _NO_MORE: Final = _more_of(JobSpec(task=""))
@@ -140,7 +140,7 @@ _FILE: Final = f'"{FILE}"'.encode()
 
 
 class Validator:
-    """Validates jobs. It remembers a bounded number of shapes it has seen."""
+    """Validates jobs. It remembers a bounded number of shapes."""
 
     def __init__(self, config: Config, tasks: Mapping[str, TaskKind] | None = None) -> None:
         self._config = config
@@ -151,9 +151,9 @@ class Validator:
         self._short = min(2 * DEPTH_LIMIT, config.payload_limit)  # too short to be too deep
 
     def use_timeouts(self, queues: Mapping[str, int]) -> None:
-        """Gives jobs the timeouts (ms, 0: none) that these queues have for jobs without their own.
+        """Sets the timeouts (ms, 0: none) that these queues give to jobs without their own.
 
-        Whoever changes one gives a new mapping.
+        To change one, pass a new mapping.
         """
         if queues is not self._queue_timeouts:
             self._queue_timeouts = queues
@@ -167,10 +167,10 @@ class Validator:
     def validate_all(
         self, specs: Iterable[JobSpec], field: str = "job", now: int | None = None
     ) -> list[ValidatedJob]:
-        """Validates jobs in turn; an error does not say which of them it is about.
+        """Validates jobs in order; an error does not say which job it is about.
 
-        Times that count from the submission count from `now`. Without it, jobs that have such
-        times are only checked.
+        Times that count from the submission count from `now`. Without it, jobs that have such times
+        are only checked.
         """
         validated: list[ValidatedJob] = []
         short, tasks, last = self._short, self._tasks, self._last
@@ -207,7 +207,7 @@ class Validator:
     def _validate_referring(
         self, spec: JobSpec, body: bytes, field: str, now: int | None
     ) -> ValidatedJob:
-        """Validates a job that may get files, or results of other jobs, for which it waits too."""
+        """Validates a job whose arguments may refer to files or to results of other jobs."""
         needed = dict.fromkeys(results_in(spec.args, f"{field}.args"))
         known = {*spec.after, *spec.after_any}
         missing = tuple(job for job in needed if job not in known)
@@ -229,7 +229,7 @@ class Validator:
         field: str,
         now: int | None,
     ) -> ValidatedJob:
-        """Validates a job that is not like the one before."""
+        """Validates a job that differs from the one before."""
         if spec.run_if is not None:
             same = planned is spec
             spec = waits_for_ends(spec, field)
@@ -249,7 +249,7 @@ class Validator:
             _check_names(own, field)
         more = _more_of(settled) != _NO_MORE
         if more:
-            # Submitted again later, it is still the same job.
+            # A repeated submission with the same key is still the same job.
             digest = None if own.key is None else digest_of(own)
             if now is not None and counts_from_now(own):
                 own = with_times(own, now)
@@ -260,14 +260,14 @@ class Validator:
         alike = known.shape, known.digest, base, 0, known.timeout_ms, known.idle_ms
         template = JobTemplate(*alike, not named, True)
         if settled is spec and not (spec.resources or spec.rate or type(spec.priority) is int):
-            # Numbers are left out: 1 is equal to 1.0 and True, which are refused.
+            # Numbers are left out: 1 equals 1.0 and True, which are refused.
             bare = replace(spec, args=None, name=None, after=(), after_any=())
             other = JobTemplate(*alike, named, True)
             self._last = _Last(bare, *((other, template) if named else (template, other)), function)
         return ValidatedJob(own, body, template)
 
     def _template(self, spec: JobSpec, known: _Known, base: int | None, named: bool) -> JobTemplate:
-        """Returns the template of a job with options that most jobs do not have."""
+        """Returns the template of a job with uncommon options."""
         timeout_ms, idle_ms = known.timeout_ms, known.idle_ms
         if not (spec.timeout is spec.idle_timeout is spec.duration is None):
             limits = self._limits(spec)
@@ -285,9 +285,9 @@ class Validator:
         return JobTemplate(known.shape, known.digest, base, flags, timeout_ms, idle_ms, plain)
 
     def _plan(self, spec: JobSpec, field: str) -> tuple[JobSpec, str | None]:
-        """Adds what follows from the arguments, and names the function that they call.
+        """Adds what follows from the arguments, and the function that they call.
 
-        Those of unknown tasks are not checked.
+        Arguments of unknown tasks are not checked.
         """
         kind = self._tasks.get(spec.task) if isinstance(spec.task, str) else None
         if kind is None:
@@ -313,7 +313,7 @@ class Validator:
         )
 
     def _check_body(self, spec: JobSpec, body: bytes, field: str) -> None:
-        """Checks a body that is long or contains something rare."""
+        """Checks a body that is long or contains something unusual."""
         if len(body) > self._config.payload_limit:
             limit = f"at most {self._config.payload_limit} bytes as JSON"
             raise InvalidInput(field, limit, f"{len(body)} bytes", _AS_FILE)
@@ -329,7 +329,7 @@ class Validator:
         if spec.version is not None:
             seen = (seen, repr(spec.version))
         if spec.requires or spec.resources is not None or spec.target is not None or spec.secrets:
-            # Amounts as text: whatever a caller put there, it can be looked up.
+            # Amounts as text: any value from a caller then works as a key.
             needs = () if spec.resources is None else repr(sorted(spec.resources.items()))
             texts = tuple(map(repr, spec.requires)), tuple(map(repr, spec.secrets))
             seen = (seen, *texts, needs, spec.target)
@@ -352,7 +352,7 @@ class Validator:
 
 
 def digest_of(spec: JobSpec) -> str:
-    """Returns a digest of the spec, by which a repeated one is recognised, whoever submits it."""
+    """Returns a digest of the spec that recognises a repeated submission, whoever submits it."""
     return hashlib.sha256(lasting_body(spec)).hexdigest()[:32]
 
 
@@ -369,7 +369,7 @@ def _alone(spec: JobSpec) -> JobSpec:
 
 
 def _is_plain(spec: JobSpec) -> bool:
-    """Returns whether a job without a name needs no other job, limit or time to be written."""
+    """Returns whether an unnamed job can be written without checking any other job."""
     return (
         spec.unblock == "auto"
         and spec.run_if is None
@@ -390,7 +390,7 @@ _TIMES: Final = ("not_before", "start_before", "finish_before")
 
 
 def _check_names(spec: JobSpec, field: str) -> None:
-    """Checks the job's name and the jobs it names."""
+    """Checks the job's name and the names of its dependencies."""
     name, after, after_any = spec.name, spec.after, spec.after_any
     if name is not None and not (type(name) is str and is_name(name)):
         check_name(f"{field}.name", name)
@@ -401,7 +401,7 @@ def _check_names(spec: JobSpec, field: str) -> None:
 
 
 def _check_more(spec: JobSpec, field: str) -> None:
-    """Checks the options that most jobs do not have."""
+    """Checks the uncommon options."""
     if spec.key is not None:
         check_name(f"{field}.key", spec.key)
     canonical_window(spec.key_for, spec.key, f"{field}.key_for")
@@ -421,7 +421,7 @@ def _check_more(spec: JobSpec, field: str) -> None:
 
 
 def _check_times(spec: JobSpec, field: str) -> None:
-    """Refuses a job that could only ever miss its own deadline."""
+    """Refuses a job that could only miss its own deadline."""
     given = [(name, at) for name in _TIMES if (at := moment_ms(getattr(spec, name))) is not None]
     for (earlier, low), (later, high) in pairwise(given):
         if low >= high:
@@ -433,7 +433,7 @@ def _check_references(field: str, references: tuple[int | str, ...], own: str | 
         raise InvalidInput(field, f"at most {DEPENDENCY_LIMIT} jobs", len(references))
     if own is not None and own in references:
         raise InvalidInput(field, "other jobs", f"its own name {own}")
-    # A text that is no name is not the name of a job either, and is refused for that.
+    # A text that is not a valid name cannot be the name of a job, and is refused for that.
     for reference in references:
         if reference is None:
             raise InvalidInput(field, "names and ids of jobs", reference)
@@ -442,7 +442,7 @@ def _check_references(field: str, references: tuple[int | str, ...], own: str | 
 
 
 def _are_names(references: tuple[Any, ...], own: str | None) -> bool:
-    """Returns whether all are texts other than its own name; joining asks them all at once."""
+    """Returns whether all are texts other than its own name; one join checks them all."""
     try:
         "".join(references)
     except TypeError:

@@ -30,7 +30,7 @@ class FailureClass(StrEnum):
     CONFIGURATION = "configuration", 7
 
 
-# Who set the timeout that an attempt has.
+# Where the timeout of an attempt comes from.
 TimeoutFrom = Literal["job", "media", "queue", "default"]
 
 FAILURE_BY_CODE: Final[tuple[FailureClass | None, ...]] = (None, *FailureClass)
@@ -65,7 +65,7 @@ EXCEPTION_LIMIT: Final = 128 * 1024  # bytes; workers send far less
 
 
 class ExceptionInfo(Struct, frozen=True, omit_defaults=True):
-    """An exception as text. `type` has its module, unless it is built in."""
+    """An exception as text. `type` includes its module, except for built-in ones."""
 
     type: str
     message: str = ""
@@ -73,16 +73,16 @@ class ExceptionInfo(Struct, frozen=True, omit_defaults=True):
     cause: "ExceptionInfo | None" = None
 
     def changed(self, change: Callable[[str], str]) -> "ExceptionInfo":
-        """Returns it with every text changed, such as by hiding secrets."""
+        """Returns it with every text changed, for example to hide secrets."""
         cause = None if self.cause is None else self.cause.changed(change)
         return ExceptionInfo(change(self.type), change(self.message), change(self.traceback), cause)
 
 
 class Raised(Struct, frozen=True, omit_defaults=True):
-    """The exception that ended a function: the names of its classes, and what it asks for.
+    """The exception that ended a function: the names of its classes, and the retry it asks for.
 
-    `after_ms` is how long a retry that it asks for waits; None: as long as any other.
-    `exception` is for those who wait for the result.
+    `after_ms` is how long that retry waits; None: the usual time. `exception` is for callers that
+    wait for the result.
     """
 
     names: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class Raised(Struct, frozen=True, omit_defaults=True):
     exception: ExceptionInfo | None = None
 
     def stored(self) -> bytes | None:
-        """Returns the exception as it is stored in the place of a result, if it can be."""
+        """Returns the exception as it is stored instead of a result, if it can be."""
         if self.exception is None:
             return None
         try:
@@ -101,7 +101,7 @@ class Raised(Struct, frozen=True, omit_defaults=True):
         return body if len(body) <= EXCEPTION_LIMIT and rb"\u0000" not in body else None
 
     def changed(self, change: Callable[[str], str]) -> "Raised":
-        """Returns it with every text changed, such as by hiding secrets."""
+        """Returns it with every text changed, for example to hide secrets."""
         told = None if self.exception is None else self.exception.changed(change)
         return replace(self, names=tuple(map(change, self.names)), exception=told)
 
@@ -110,7 +110,7 @@ NOTHING_RAISED: Final = Raised()
 
 
 def classify(message: str) -> FailureClass:
-    """Returns the class of a failure that came as text; a class that was given has priority."""
+    """Returns the class of a failure described by text; an explicit class has priority."""
     lowered = message.lower()
     for pattern, failure in TEXT_PATTERNS:
         if pattern in lowered:

@@ -1,8 +1,8 @@
 """The order of the queue as one integer per job that never changes by itself.
 
-`score = queue weight + base + adjustment + age / interval` grows at the same rate for all jobs,
-so the order of two jobs never changes. `rank` is that order: lowest first, and by id where ranks
-are equal. A job is ordered by the best rank among itself and those it blocks (`lift`).
+`score = queue weight + base + adjustment + age / interval` grows at the same rate for all jobs, so
+the order of two jobs never changes. `rank` is that order: lowest first, and by id where ranks are
+equal. A job has the best rank of itself and the jobs it blocks (`lift`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,9 +95,9 @@ def _is_digits(text: str) -> bool:
 def lift(
     own: Mapping[int, int], waits_for: Mapping[int, Sequence[int]]
 ) -> tuple[dict[int, int], frozenset[int]]:
-    """Returns the ranks of jobs that wait for each other, and those that lend theirs to another.
+    """Returns the ranks of jobs that wait for each other, and the jobs that lend theirs to another.
 
-    Ids ascend from dependencies to dependents, so one pass downward is enough.
+    Ids ascend from dependencies to dependents, so one pass downwards is enough.
     """
     ranks = dict(own)
     lenders: set[int] = set()
@@ -111,5 +111,5 @@ def lift(
 
 
 def levels_gained(own: int, rank: int, interval_ms: int) -> float:
-    """Returns by how many levels those that wait for a job lift it."""
+    """Returns how many levels a job gains from the jobs that wait for it."""
     return max(0, own - rank) / interval_ms

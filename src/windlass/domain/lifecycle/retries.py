@@ -17,7 +17,7 @@ from windlass.domain.lifecycle.failures import (
 from windlass.domain.values.options import doc
 from windlass.domain.values.quantities import DURATION_LIMIT_MS, counted
 
-# What is retried without being asked for: a timeout is not, as the next try would take as long.
+# What is retried by default: not a timeout, as the next attempt would take as long.
 RETRIED_BY_DEFAULT: Final[frozenset[FailureClass]] = frozenset(
     {FailureClass.WORKER_LOST, FailureClass.NETWORK, FailureClass.RESOURCE}
 )
@@ -29,23 +29,24 @@ class RetryPolicy(Struct, frozen=True):
     max_retries: Annotated[
         int,
         doc(
-            "retries", "Retries after failed attempts; a job's own `retries` overrides it. 0: none."
+            "retries",
+            "Maximum retries after failed attempts, unless the job sets `retries`. 0: none.",
         ),
     ] = 3
     max_lost: Annotated[
         int,
         doc(
             "retries",
-            "Retries after attempts that lost their worker while they were alone on it, counted "
-            "separately. 0: none.",
+            "Maximum retries after attempts that lost their worker while alone on it, "
+            "counted separately. 0: none.",
         ),
     ] = 3
     max_returned: Annotated[
         int,
         doc(
             "returns",
-            "How often a job may be handed back unstarted, or lose a worker that held other jobs "
-            "too, before it fails.",
+            "How often a job may be handed back unstarted, or lose a worker that also held "
+            "other jobs, before it fails.",
         ),
     ] = 20
     initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
@@ -69,8 +70,8 @@ class RetryPolicy(Struct, frozen=True):
         int,
         doc(
             "attempts",
-            "A job that was alone on its worker when it lost it, this many times, is quarantined "
-            "as failed. 0: never.",
+            "A job that lost its worker this many times while alone on it is quarantined as "
+            "failed. 0: never.",
         ),
     ] = 3
     poison_workers: Annotated[
@@ -84,7 +85,7 @@ class RetryPolicy(Struct, frozen=True):
 
 
 class RetryRules(Struct, frozen=True):
-    """What a job itself says about retries: classes of failures and names of exceptions."""
+    """A job's own retry rules: classes of failures and names of exceptions."""
 
     asked: bool = False  # `retries` was given
     retry_on: tuple[str, ...] = ()
@@ -109,7 +110,7 @@ class GiveUp(Struct, frozen=True):
 
 
 def backoff_ms(policy: RetryPolicy, retry: int, chance: float = 0.0) -> int:
-    """Returns the wait before retry `retry` (from 0); the caller draws `chance` from 0..1."""
+    """Returns the wait before retry `retry` (from 0); `chance` is a random number from 0 to 1."""
     try:
         wait = min(
             policy.initial_backoff_ms * policy.multiplier ** max(retry, 0), policy.max_backoff_ms
@@ -138,13 +139,12 @@ def decide_retry(
 ) -> Retry | GiveUp:
     """Decides what happens after a failure.
 
-    `failed` and `lost` count the earlier failures, `lost_on_workers` the different workers lost
-    with this job, this one included. `rules` are those of the job. `started` tells whether
-    anything of the attempt ran. A `misfit` is a job whose arguments were refused.
-    `blameless` marks attempts that ended through no fault of the job (drain past its limit,
-    preemption, server out of reach). `shared` marks the loss of a worker that held other jobs
-    too: it counts as the `returned` ones do, and is retried at once unless the job was `suspected`
-    after an earlier one.
+    `failed` and `lost` count the earlier failures; `lost_on_workers` counts the different workers
+    lost with this job, including this one. `rules` are the job's own. `started` tells whether any
+    part of the attempt ran. A `misfit` is a job whose arguments were refused. `blameless` marks
+    attempts that ended through no fault of the job (a drain that took too long, preemption, server
+    unreachable). `shared` marks the loss of a worker that also held other jobs: it counts like a
+    hand-back, and is retried at once unless the job was already `suspected`.
     """
     if failure is FailureClass.CANCELED:
         return GiveUp("canceled jobs are not retried")
@@ -172,13 +172,13 @@ def decide_retry(
 def _refusal(
     failure: FailureClass, rules: RetryRules, raised: Raised, started: bool, misfit: bool
 ) -> str | None:
-    """Returns why a failure is not retried; None if it is, unless the retries are used up."""
+    """Returns why a failure is not retried; None if it is, as long as retries are left."""
     if _first_match(rules.retry_on, failure, raised) is not None:
         return None
     if failure is FailureClass.TIMEOUT and not started:
-        return None  # Its worker was at fault.
+        return None  # The worker was at fault.
     if rules.asked and misfit:
-        return f"{failure} failures of jobs that cannot run are not retried"
+        return f"{failure} failures are never retried: the job cannot run"
     if rules.asked and rules.retry_on:
         return f"{failure} failures are not retried (retry_on: {', '.join(rules.retry_on)})"
     if rules.asked or failure in RETRIED_BY_DEFAULT:
@@ -202,8 +202,8 @@ def decide_return(
 ) -> Retry | GiveUp:
     """Decides what happens after a job was handed back unstarted, `returned` times before.
 
-    It uses no retry. A return with a reason backs off, so that a job which every worker declines
-    does not spin.
+    It uses no retry. If the worker gave a reason, the job backs off, so that a job which every
+    worker declines does not spin.
     """
     if returned >= policy.max_returned:
         times = counted(returned + 1, "time")

@@ -38,7 +38,7 @@ class State(StrEnum):
     ABORTED = "aborted", 11
     REJECTED = "rejected", 12
     SUSPENDED = "suspended", 13  # its function waits, and holds no slot meanwhile
-    SKIPPED = "skipped", 14  # its condition did not hold, so it was not to run
+    SKIPPED = "skipped", 14  # its condition did not hold, so it does not run
 
 
 MEANINGS: Final[Mapping[State, str]] = MappingProxyType(
@@ -49,7 +49,7 @@ MEANINGS: Final[Mapping[State, str]] = MappingProxyType(
         State.RUNNING: "its process runs",
         State.CANCELING: "told to stop because somebody canceled it; its process may still run",
         State.TIMED_OUT: "told to stop because a time limit has passed; its process may still run",
-        State.RETRYING: "its attempt did not succeed; the next one begins when the pause is over",
+        State.RETRYING: "its attempt did not succeed; the next one begins after a pause",
         State.SUSPENDED: "its function waits for a time, a signal or an answer, and holds no slot",
         State.COMPLETED: "succeeded",
         State.FAILED: "did not succeed and has no retries left",

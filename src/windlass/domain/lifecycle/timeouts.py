@@ -1,4 +1,4 @@
-"""Timeouts of attempts (assigned, running, without activity) and deadlines of jobs.
+"""Timeouts of attempts (assigned, running, idle) and deadlines of jobs.
 
 The agent enforces the limits of a running job. The server acts later (`backstop_ms`) if the agent
 did not, so that the two never race. A timeout is a transition, not an error.
@@ -12,12 +12,12 @@ from msgspec import Struct
 from windlass.domain.lifecycle.failures import TimeoutFrom
 from windlass.domain.values.options import doc
 
-MEDIA: Final = ("ffmpeg", "gstreamer")  # tasks that may run for as long as their media asks for
-NEAR: Final = 0.8  # of its timeout: a job that has run so long is warned of
+MEDIA: Final = ("ffmpeg", "gstreamer")  # tasks whose run time depends on their media
+NEAR: Final = 0.8  # after this part of its timeout, a job gets a warning
 
 
 class TimeoutPolicy(Struct, frozen=True):
-    """How long an attempt may take if its job does not say so."""
+    """How long an attempt may take if its job does not say."""
 
     ffmpeg_factor: Annotated[
         float,
@@ -31,7 +31,7 @@ class TimeoutPolicy(Struct, frozen=True):
         doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
     ] = 30_000
     default_ms: Annotated[
-        int, doc("ms", "Limit of jobs without a timeout whose duration is unknown. 0: none.")
+        int, doc("ms", "Limit for jobs without a timeout whose media duration is unknown. 0: none.")
     ] = 1_800_000
     assigned_ms: Annotated[
         int,
@@ -55,9 +55,9 @@ class RunLimits(Struct, frozen=True):
 
 
 def default_timeout_ms(policy: TimeoutPolicy, queue_ms: int | None) -> int | None:
-    """Returns how long a job may run if nothing else says so; None: any time.
+    """Returns how long a job without its own timeout may run; None: any time.
 
-    `queue_ms` is what its queue says, if anything; 0 is no limit.
+    `queue_ms` is the timeout of its queue, if it has one; 0 means no limit.
     """
     return (policy.default_ms if queue_ms is None else queue_ms) or None
 
@@ -65,7 +65,7 @@ def default_timeout_ms(policy: TimeoutPolicy, queue_ms: int | None) -> int | Non
 def timeout_from(
     policy: TimeoutPolicy, task: str, queue_ms: int | None, own_ms: int | None, shown_ms: int | None
 ) -> TimeoutFrom | None:
-    """Returns where the timeout of a job comes from; None if it has none and asked for none."""
+    """Returns where the timeout of a job comes from; None if it has none by default."""
     if own_ms is not None:
         return "job"
     if shown_ms is None:
@@ -85,7 +85,7 @@ def run_timeout_ms(
 ) -> int | None:
     """Returns how long a job may run: its own timeout, else one by task and duration.
 
-    Its own timeout may be 0: it may run for any time.
+    A timeout of 0 means that it may run for any time.
     """
     if own_ms is not None:
         return own_ms or None
@@ -113,7 +113,7 @@ def limits_for(
     own_idle_ms: int | None = None,
     queue_ms: int | None = None,
 ) -> RunLimits:
-    """Returns both limits of a job. With an idle limit, run time is limited only on request."""
+    """Returns both limits of a job. With an idle limit, its run time is limited only on request."""
     idle_ms = idle_timeout_ms(policy, queue, own_idle_ms)
     if idle_ms is not None and own_run_ms is None:
         return RunLimits(run_ms=None, idle_ms=idle_ms)
@@ -121,7 +121,7 @@ def limits_for(
 
 
 def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:
-    """Returns when an unstarted attempt is overdue; without a process it needs no grace."""
+    """Returns when an unstarted attempt is overdue; it has no process, so it needs no grace."""
     return assigned_at_ms + policy.assigned_ms
 
 
@@ -175,7 +175,7 @@ class Late(Enum):
 
     @property
     def reason(self) -> str:
-        """Returns the reason for the log, which starts with a word to search for."""
+        """Returns the reason for the log; its first word is made for searching."""
         return f"{DEADLINE}: {self.value} has passed"
 
 

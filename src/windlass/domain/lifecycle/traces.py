@@ -1,7 +1,7 @@
 """Trace contexts of jobs, in the W3C form of `traceparent`.
 
-The context of an attempt follows from that of its job, so whoever knows a job's context can name
-the span of each attempt: to link a retry to the attempt before it, for example.
+The context of an attempt follows from its job's, so anyone who knows a job's context can compute
+the span of each attempt, for example to link a retry to the attempt before it.
 """
 
 import re

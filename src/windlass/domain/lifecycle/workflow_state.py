@@ -1,7 +1,7 @@
 """Derives the state of a workflow from the counts of its jobs, and detects contradictions.
 
 A workflow that has not ended waits for something, has jobs under way, or is about to end. The
-watchdog, which looks for contradictions, ignores slow workflows, however long they take.
+watchdog looks for contradictions only; it ignores slow workflows, however long they take.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,11 @@ from windlass.domain.lifecycle.states import TERMINAL, State
 
 FAIL_FAST: Final = 1  # flag: the first failure stops the workflow
 REACTS: Final = 2  # flag: the workflow has reactions
-KEY_KEPT: Final = 4  # flag: its key is its own for a time, even if it ends before
+KEY_KEPT: Final = 4  # flag: its key is reserved for a time, even if it ends earlier
 
 FORGIVEN: Final = 0
-COUNTS: Final = len(State) + 1  # indexed by state code; element 0 counts forgiven failures
+# indexed by state code; element 0 counts failures with `allow_failure`
+COUNTS: Final = len(State) + 1
 
 _OPEN: Final = tuple(state.code for state in State if state not in TERMINAL)
 _BAD: Final = tuple(s.code for s in (State.FAILED, State.REJECTED, State.CANCELED, State.ABORTED))
@@ -46,7 +47,7 @@ ENDED: Final = frozenset({WorkflowState.COMPLETED, WorkflowState.FAILED, Workflo
 
 
 def next_state(state: WorkflowState, counts: Sequence[int]) -> WorkflowState:
-    """Returns the state that the counts call for."""
+    """Returns the state that follows from the counts."""
     if any(counts[code] for code in _OPEN):
         if state is WorkflowState.QUEUED and (
             any(counts[code] for code in _MOVING) or counts[State.COMPLETED.code]
@@ -80,9 +81,9 @@ def stops_now(flags: int, counts: Sequence[int], failures: int) -> bool:
 
 
 class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a workflow was submitted with, beside its columns.
+    """What a workflow was submitted with, besides its columns.
 
-    `supersedes` is the workflow that this one repeats from scratch. Reactions are kept as they
+    `supersedes` is the workflow that this one repeats from the start. Reactions are kept as they
     were submitted.
     """
 
@@ -95,8 +96,8 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     on_end: list[Any] = []
     supersedes: int | None = None
     outputs: dict[str, Any] = {}  # references to results of its jobs, by id
-    key_for: float | str | None = None  # how long it has its key; None: until it ends
-    digest: str | None = None  # of its jobs and options, if it has a key
+    key_for: float | str | None = None  # how long it holds its key; None: until it ends
+    digest: str | None = None  # digest of its jobs and options, if it has a key
 
     @property
     def reacts(self) -> bool:
@@ -128,7 +129,7 @@ class Contradiction(StrEnum):
 def look_at(
     state: WorkflowState, counts: Sequence[int], recount: Sequence[int], stopping: bool
 ) -> Contradiction | None:
-    """Returns the contradiction in a workflow's numbers; `stopping` means a cascade is open."""
+    """Returns the contradiction in a workflow's counts; `stopping` means a cascade is open."""
     if tuple(counts) != tuple(recount):
         return Contradiction.MISCOUNTED
     if next_state(state, recount) is not state:

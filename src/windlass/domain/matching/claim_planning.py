@@ -1,8 +1,8 @@
 """Plans which ready job goes to which worker; every claim uses it.
 
-A claim merges the first jobs of all shapes that a worker can run. The caller reads the shapes
-with the lowest bounds first; `settled` says how far the merged order is certain, and `assign`
-hands out the jobs. Sharing is fair: among jobs of one level, which is a whole step of the score,
+A claim merges the first jobs of all shapes that a worker can run. The caller reads the shapes with
+the lowest bounds first; `settled` returns the part of the merged order that is certain, and
+`assign` hands out the jobs. Sharing is fair: among jobs of one level (a whole step of the score),
 the namespace with the smallest share goes first. It never delays a more urgent job.
 """
 
@@ -34,7 +34,7 @@ def settled(tickets: Sequence[Ticket], bound: tuple[int, int] | None) -> list[Ti
 
 
 class Ledger(Protocol):
-    """Keeps count of what workers have left beside their slots."""
+    """Tracks what workers have left besides their slots."""
 
     def room(self, worker: int, shape: int) -> int:
         """Returns how many more jobs of a shape this worker may take."""
@@ -66,7 +66,7 @@ def assign(
 def _assign_fitting(
     demands: Sequence[Demand], tickets: Sequence[Ticket], now: int, ledger: Ledger
 ) -> list[tuple[Ticket, Demand]]:
-    """Does the same for workers that have free slots but may lack something else."""
+    """Does the same for workers that have free slots but may lack other room."""
     room = [demand.want for demand in demands]
     given: list[tuple[Ticket, Demand]] = []
     for shape, alike in groupby(tickets, key=_kind):
@@ -77,7 +77,7 @@ def _assign_fitting(
             if room[index] <= 0 or not demand.runs(shape[0]):
                 continue
             allowed = waiting
-            if shape[1] is not None:  # alike in this too
+            if shape[1] is not None:  # also equal in this respect
                 allowed = [] if excludes(shape[1], demand.worker, now) else waiting
             most = min(room[index], len(allowed))
             most = min(most, ledger.room(demand.worker, shape[0])) if most else 0
@@ -117,12 +117,12 @@ def _place(ticket: Ticket) -> tuple[int, int]:
 
 
 def level_of(rank: int, now: int, interval_ms: int) -> int:
-    """Returns the whole levels of a job's score, without the part that all jobs share."""
+    """Returns the whole levels of a job's score, without its fraction of a level."""
     return (now - rank) // interval_ms
 
 
 def last_of_level(level: int, now: int, interval_ms: int) -> int:
-    """Returns the highest, that is the least urgent, rank of this level."""
+    """Returns the highest, that is least urgent, rank of this level."""
     return now - level * interval_ms
 
 
@@ -133,10 +133,11 @@ def in_turn(
     weights: Mapping[str, int],
     unfinished: Collection[int] = (),
 ) -> list[Ticket]:
-    """Orders tickets of one level: each time the namespace with the least per weight goes next.
+    """Orders tickets of one level: each time the namespace with the least share per weight goes
+    next.
 
     `namespace` returns the namespace of a shape. `unfinished` shapes have more jobs than these
-    tickets, so the order ends at the last ticket of such a shape.
+    tickets, so the order stops at the last ticket of such a shape.
     """
     last = dict.fromkeys(unfinished, 0)
     for ticket in sorted(tickets, key=lambda t: (t.rank, t.job)):

@@ -1,7 +1,7 @@
 """Indexed resources: not only how many GPUs, licences, ports or processors a job has, but which.
 
-A worker states its indices in its metadata (`indices:gpus`). A claim gives a job the first free
-ones and keeps them in the lease (docs/decisions/015-indexed-resources.md).
+A worker lists its indices in its metadata (`indices:gpus`). A claim gives a job the first free ones
+and records them in the lease (docs/decisions/015-indexed-resources.md).
 """
 
 import re
@@ -63,7 +63,7 @@ def _names(part: str, field: str) -> Sequence[str]:
 
 
 def offered(metadata: Mapping[str, object]) -> Indices:
-    """Returns the indices that a worker offers; resources without any are not listed."""
+    """Returns the indices that a worker offers, for resources that have any."""
     found: Indices = {}
     for key, value in metadata.items():
         if key.startswith(PREFIX):
@@ -75,7 +75,7 @@ def offered(metadata: Mapping[str, object]) -> Indices:
 
 
 def limit_amounts(metadata: dict[str, object]) -> None:
-    """Lowers amounts in merged metadata to the number of indices: one job holds an index."""
+    """Lowers amounts in merged metadata to the number of indices: each job holds at least one."""
     for resource, names in offered(metadata).items():
         key = resource_key(resource)
         amount = metadata.get(key)
@@ -83,12 +83,12 @@ def limit_amounts(metadata: dict[str, object]) -> None:
             metadata[key] = len(names)
 
 
-def without_shared(found: dict[str, Any], told: Mapping[str, object]) -> dict[str, Any]:
-    """Returns what was found on a machine without the indices of resources that jobs share.
+def without_shared(found: dict[str, Any], reported: Mapping[str, object]) -> dict[str, Any]:
+    """Returns detected metadata without the indices of resources that jobs share.
 
-    An operator who offers more GPUs than there are lets several jobs use one.
+    If an operator offers more GPUs than exist, several jobs share one.
     """
-    counts = {resource: told.get(resource_key(resource)) for resource in offered(found)}
+    counts = {resource: reported.get(resource_key(resource)) for resource in offered(found)}
     shared = {
         indices_key(resource)
         for resource, count in counts.items()
@@ -102,7 +102,7 @@ def pick(
 ) -> Indices | None:
     """Returns the first free indices for these needs; None if none of them is indexed.
 
-    Raises `LookupError` if too few are free: a claim counts before it gives.
+    Raises `LookupError` if too few are free: a claim counts before it assigns.
     """
     picked: Indices = {}
     for resource, amount in needs:
@@ -118,12 +118,12 @@ def pick(
 
 
 def write_indices(indices: Indices) -> str:
-    """Returns indices as a lease keeps them."""
+    """Encodes indices for a lease."""
     return msgspec.json.encode(indices, order="deterministic").decode()
 
 
 def read_indices(text: str | None) -> Indices:
-    """Reads what `write_indices` returned."""
+    """Decodes what `write_indices` returned."""
     return {} if text is None else _decode(text)
 
 
@@ -140,11 +140,10 @@ def held_by(texts: Iterable[str]) -> dict[str, set[str]]:
 
 
 def variables(indices: Mapping[str, Sequence[str]], vendor: object = None) -> dict[str, str]:
-    """Returns what a job sees in its environment of the indices that it was given.
+    """Returns the environment variables that tell a job its indices.
 
-    CUDA numbers GPUs by speed unless it is told to use the order of the bus, as nvidia-smi does.
-    HIP applies CUDA_VISIBLE_DEVICES to what ROCR_VISIBLE_DEVICES has left: for AMD's GPUs it
-    counts from 0.
+    CUDA numbers GPUs by speed unless told to use the bus order, as nvidia-smi does. HIP applies
+    CUDA_VISIBLE_DEVICES to what ROCR_VISIBLE_DEVICES leaves, so for AMD GPUs it counts from 0.
     """
     found = {variable_of(resource): ",".join(names) for resource, names in indices.items()}
     gpus = indices.get(GPUS)

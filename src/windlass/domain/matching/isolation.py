@@ -1,7 +1,7 @@
-"""How far a job is kept apart from its worker and from other jobs: the modes, and their order.
+"""Isolation of a job from its worker and from other jobs: the modes, and their order.
 
-The worker, the queue and the job each name a mode, and the strongest counts. So a job can demand
-more than its queue or its worker, and never less.
+The worker, the queue and the job each name a mode, and the strongest one applies. So a job can
+demand more than its queue or its worker, and never less.
 """
 
 import re
@@ -17,7 +17,7 @@ MODES: Final[tuple[Isolation, ...]] = get_args(Isolation)  # the weakest first
 NETWORKS: Final[tuple[Network, ...]] = get_args(Network)
 PULLS: Final[tuple[Pull, ...]] = get_args(Pull)
 WEAKEST: Final[Isolation] = "process"
-OFFERED: Final = "isolation"  # metadata: the modes that a worker can run jobs in
+OFFERED: Final = "isolation"  # metadata: the isolation modes that a worker supports
 IMAGE_LIMIT: Final = 500
 # Where engines can read images from, besides registries.
 TRANSPORTS: Final = frozenset({
@@ -29,7 +29,8 @@ _IMAGE: Final = re.compile(
     r"[a-z0-9]+(?:[._/-]+[a-z0-9]+)*"  # the repository
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?"
 )
-DEFAULT: Final = "isolation:default"  # metadata: the mode it uses unless more is demanded
+# metadata: the mode it uses unless a job demands a stronger one
+DEFAULT: Final = "isolation:default"
 
 
 def strongest(*modes: Isolation | None) -> Isolation:
@@ -42,8 +43,8 @@ def demanded(
 ) -> Isolation | None:
     """Returns the mode that these options of a job demand; None if they demand none.
 
-    An image needs a container, and a job can only be cut off from the network by a mode that
-    has network namespaces.
+    An image needs a container, and only modes with network namespaces can cut a job off the
+    network.
     """
     found = strongest(
         isolation, "container" if image else None, "sandbox" if network == "none" else None
@@ -54,8 +55,8 @@ def demanded(
 def check_image(value: Any, field: str) -> None:
     """Raises `InvalidInput` unless this names an image of a registry or of the worker's engine.
 
-    Engines also read images from files and elsewhere, by names such as `dir:NAME`: those are the
-    worker's own.
+    Engines also read images from files and elsewhere, by names such as `dir:NAME`: those would be
+    files of the worker.
     """
     named = isinstance(value, str) and len(value) <= IMAGE_LIMIT and _IMAGE.fullmatch(value)
     if not named or value.partition(":")[0] in TRANSPORTS:
@@ -68,6 +69,6 @@ def check_mode(value: Any, field: str) -> None:
 
 
 def check_choice(value: Any, choices: tuple[str, ...], field: str) -> None:
-    """Raises `InvalidInput` for a value that is none of these; None is allowed."""
+    """Raises `InvalidInput` for a value that is not one of these; None is allowed."""
     if value is not None and value not in choices:
         raise InvalidInput(field, f"one of {', '.join(choices)}", value)

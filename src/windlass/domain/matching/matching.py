@@ -1,7 +1,7 @@
 """Decides which worker can run what: two filters over a worker's metadata.
 
-Claims and `explain` use the same functions. They see metadata, a task, clauses and resources,
-never a job, so results can be cached per (metadata digest, shape).
+Claims and `explain` use the same functions. They get metadata, a task, clauses and resources, never
+a job, so results can be cached per (metadata digest, shape).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -60,8 +60,8 @@ REASON_LIMIT: Final = 1_000  # characters of why a worker cannot run a function
 _COMPARE: Final = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
-def said(key: str, needs: str, has: str) -> str:
-    """Returns in words why a worker cannot run a job, to follow the worker's name."""
+def mismatch_text(key: str, needs: str, has: str) -> str:
+    """Returns why a worker cannot run a job, in words that follow the worker's name."""
     if key in (DENYLIST, ALLOWLIST):
         return f"does not run {needs}; it runs {has}"
     if key == MISSING:
@@ -81,7 +81,7 @@ class Mismatch(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return said(self.key, self.needs, self.has)
+        return mismatch_text(self.key, self.needs, self.has)
 
 
 def merge_metadata(
@@ -127,7 +127,7 @@ def mismatches(
     """Yields why a worker cannot run such jobs: task lists, then clauses, then resources."""
     denied = _as_list(metadata.get(DENYLIST))
     if not all(isinstance(name, str) for name in denied):
-        unreadable = f"nothing: its {DENYLIST} is no list of tasks"
+        unreadable = f"nothing: its {DENYLIST} is not a list of tasks"
         yield Mismatch(DENYLIST, DENYLIST, f"task {task}", unreadable)
     elif task in denied:
         yield Mismatch(DENYLIST, DENYLIST, f"task {task}", f"all tasks but {_listed(denied)}")
@@ -166,7 +166,7 @@ def _mismatch(clause: Clause, clause_text: str, metadata: Mapping[str, object]) 
 
 
 def _holds(clause: Clause, value: object) -> bool:
-    """Returns True if a metadata value meets a clause; of a list, one item must meet it."""
+    """Returns True if a metadata value meets a clause; for a list, one item must meet it."""
     op, wanted = clause.op, clause.value
     values = [item for item in _as_list(value) if item is not None]
     if op == "!=":
@@ -225,7 +225,8 @@ def shown_value(key: str, value: object) -> str:
             return "no such secret"
         return "only process" if key == OFFERED else f"no {short_key(key)}"
     if key.startswith(KEY_START):
-        return "it for other namespaces"  # not everybody who may ask why a job waits knows them
+        # namespaces are not public to everyone who may explain a job
+        return "it for other namespaces"
     if is_size(key) and isinstance(value, int):
         return readable_size(value)
     if isinstance(value, list | tuple):

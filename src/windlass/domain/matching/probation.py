@@ -1,7 +1,7 @@
-"""Judges workers by their infrastructure failures, compared with their peers' (decision 036).
+"""Judges workers by their infrastructure failures, compared with their peers (decision 036).
 
 A worker is suspected if it fails far more often than others do with jobs of the same kinds. It then
-gets one job at a time, until enough of them in a row have completed or the evidence is gone.
+gets one job at a time, until enough jobs in a row have completed or the evidence has expired.
 """
 
 import math
@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 MAX_TROUBLES: Final = 64  # the newest failures that are kept
-GOOD_TESTS: Final = 3  # so many completed test jobs in a row end a probation
-MAX_CHANCE: Final = 1e-4  # that any of the workers is suspected though all are alike
-MAX_EXACT: Final = 300  # failures up to which chances are computed exactly
-MIN_RATIO: Final = 2.0  # how much more often than its peers a suspected worker fails
+GOOD_TESTS: Final = 3  # completed test jobs in a row that end a probation
+MAX_CHANCE: Final = 1e-4  # accepted chance of suspecting a worker if all are alike
+MAX_EXACT: Final = 300  # up to this number of failures, chances are computed exactly
+MIN_RATIO: Final = 2.0  # how many times more often than its peers a suspected worker fails
 
 
 class Trouble(NamedTuple):
@@ -40,7 +40,7 @@ class Probation(Struct, frozen=True, omit_defaults=True):
 
 
 class Conduct(Struct, frozen=True, omit_defaults=True):
-    """What is held against a worker, as its row keeps it."""
+    """The evidence against a worker, as its row keeps it."""
 
     troubles: tuple[Trouble, ...] = ()
     probation: Probation | None = None
@@ -53,17 +53,17 @@ _encode = msgspec.json.Encoder().encode
 
 
 def read_conduct(text: str | None) -> Conduct:
-    """Returns what a worker's row keeps; None is the text of an unblemished one."""
+    """Decodes what a worker's row keeps; None is the text of a worker without evidence."""
     return CLEAN if text is None else _decode(text)
 
 
 def write_conduct(conduct: Conduct) -> str | None:
-    """Returns the text for a worker's row."""
+    """Encodes the evidence for a worker's row."""
     return None if conduct == CLEAN else _encode(conduct).decode()
 
 
 def with_trouble(conduct: Conduct, trouble: Trouble, window_ms: int) -> Conduct:
-    """Returns the conduct after a failure. On probation, older evidence stays."""
+    """Returns the evidence after a failure. On probation, older evidence stays."""
     kept = [
         old
         for old in conduct.troubles
@@ -79,7 +79,7 @@ def after_tests(probation: Probation, completed: int) -> Probation:
 
 
 def after_failed_test(probation: Probation, now: int, pause_ms: int, max_ms: int) -> Probation:
-    """Returns the probation after a test job that failed: each pause is twice as long."""
+    """Returns the probation after a failed test job: each pause is twice as long."""
     wait = min(pause_ms << min(probation.bad, 20), max_ms)
     return Probation(0, probation.bad + 1, now + wait)
 
@@ -91,14 +91,14 @@ def may_take(conduct: Conduct, held: int, now: int) -> int:
 
 
 class Trials(NamedTuple):
-    """How many attempts of one kind ended, and how many of them in an infrastructure failure."""
+    """How many attempts of one kind ended, and how many of them with an infrastructure failure."""
 
     ended: int = 0
     failed: int = 0
 
 
 class Blame(NamedTuple):
-    """Why a worker is suspected: its failures, and the share of its peers with the same kinds."""
+    """Why a worker is suspected: its failures, and the rate of its peers for the same kinds."""
 
     failed: int
     ended: int
@@ -108,10 +108,10 @@ class Blame(NamedTuple):
 def blame(
     own: Mapping[int, Trials], peers: Mapping[int, Trials], workers: int, least: int
 ) -> Blame | None:
-    """Returns what speaks against a worker, by kind of job; None if it may be like its peers.
+    """Returns the case against a worker, by kind of job; None if it may be like its peers.
 
-    `workers` are judged at the same time, which makes chance more likely. `least` is how many
-    failures there must be at least.
+    `workers` are judged at the same time, which makes chance hits more likely. `least` is the
+    minimum number of failures.
     """
     pairs = [(own[kind], peers[kind]) for kind in own if peers.get(kind, Trials()).ended]
     ended = sum(mine.ended for mine, _ in pairs)
@@ -124,11 +124,11 @@ def blame(
     return Blame(failed, ended, usual / ended)
 
 
-Pair = tuple[Trials, Trials]  # of one kind: those of the worker, those of its peers
+Pair = tuple[Trials, Trials]  # of one kind: the worker's, and its peers'
 
 
 def _chance(pairs: Sequence[Pair], ended: int, failed: int) -> float:
-    """Returns a bound of the chance that so many fail here though all workers are alike.
+    """Returns an upper bound for the chance of this many failures if all workers are alike.
 
     It is exact unless there are many failures.
     """
@@ -152,7 +152,7 @@ def _chance(pairs: Sequence[Pair], ended: int, failed: int) -> float:
 
 
 def _here(mine: Trials, others: Trials) -> list[float]:
-    """Returns how likely each number of one kind's failures is to fall on the worker."""
+    """Returns the probability of each number of one kind's failures on the worker."""
     ended, failed = mine.ended + others.ended, mine.failed + others.failed
     ways = math.comb(ended, failed)
     return [
@@ -162,7 +162,7 @@ def _here(mine: Trials, others: Trials) -> list[float]:
 
 
 def _convolved(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """Returns the chances of the sum of two independent numbers."""
+    """Returns the distribution of the sum of two independent numbers."""
     found = [0.0] * (len(one) + len(other) - 1)
     for n, chance in enumerate(one):
         for m, share in enumerate(other):
@@ -171,5 +171,5 @@ def _convolved(one: Sequence[float], other: Sequence[float]) -> list[float]:
 
 
 def unshared(conduct: Conduct, elsewhere: Collection[int]) -> list[Trouble]:
-    """Returns the failures of jobs that did not fail on other workers too."""
+    """Returns the failures of jobs that did not also fail on other workers."""
     return [trouble for trouble in conduct.troubles if trouble.job not in elsewhere]

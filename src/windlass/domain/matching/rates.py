@@ -1,7 +1,7 @@
-"""Rates: how many jobs with a key may start within any period, exactly.
+"""Rates: limits exactly how many jobs with a key may start within any period.
 
-We remember the newest starts one by one. A token bucket would let through twice as many around
-the end of a window, or none at once.
+We remember the newest starts one by one. A token bucket would let through twice as many around the
+end of a window, or none at once.
 """
 
 from bisect import bisect_right
@@ -25,7 +25,7 @@ class Rate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_rate(rate: Rate, field: str) -> None:
-    """Raises `InvalidInput` for numbers that no rate can have. The key is checked as a name."""
+    """Raises `InvalidInput` for impossible numbers. The key is checked as a name."""
     if not _is_whole(rate.max) or not 1 <= rate.max <= MAX_STARTS:
         expected = f"an integer from 1 to {MAX_STARTS}; for more, use a shorter period"
         raise InvalidInput(f"{field}.max", expected, rate.max)
@@ -34,7 +34,7 @@ def check_rate(rate: Rate, field: str) -> None:
 
 
 def room_in(rate: Rate, starts: Sequence[int], now: int) -> int:
-    """Returns how many may start now, given earlier starts in ascending order."""
+    """Returns how many may start now, given the earlier starts in ascending order."""
     return max(0, rate.max - (len(starts) - bisect_right(starts, now - rate.per_ms)))
 
 

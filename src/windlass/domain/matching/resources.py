@@ -9,7 +9,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import SIZE_LIMIT, parse_size
 
 CPUS: Final = "cpus"
-NO_CPUS: Final = (CPUS, 0)  # a job that says so takes none where jobs share processors
+NO_CPUS: Final = (CPUS, 0)  # a job that says so uses none where jobs share processors
 _BUILT_IN: Final = frozenset({"cpus", "memory", "gpus", "disk"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
@@ -21,7 +21,7 @@ def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int
 
 
 def canonical_needs(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
-    """Returns what a job takes, in the same form; no processors at all are not left out."""
+    """Returns a job's needs in the same form, but keeps an explicit 0 of cpus."""
     found = canonical_resources(resources)
     none = CPUS in resources and all(name != CPUS for name, _ in found)
     return tuple(sorted((*found, NO_CPUS))) if none else found

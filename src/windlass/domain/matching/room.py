@@ -1,7 +1,7 @@
-"""What a worker offers to jobs that share it, and what it has left beside those it holds.
+"""The room of a worker: what it offers to jobs, and what is left beside those it holds.
 
 Claims and `explain` use the same functions: a claim asks whether anything is lacking, `explain`
-shows what it is.
+shows what.
 """
 
 import re
@@ -23,7 +23,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted, readable_size
 
-SHARES: Final = "system:shares"  # metadata of workers on which each job takes a processor
+SHARES: Final = "system:shares"  # metadata of workers where each job takes a processor
 
 MANY: Final = 1_000_000
 
@@ -31,7 +31,7 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
-    """Returns what a job takes on this worker: a processor if jobs share them and it names none."""
+    """Returns what a job takes here: a processor if jobs share them and it asks for none."""
     if NO_CPUS in shape.resources:
         return tuple(need for need in shape.resources if need != NO_CPUS)
     if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):
@@ -51,7 +51,7 @@ class Room:
         held: Mapping[str, set[str]] | None = None,
     ) -> None:
         self._metadata = metadata
-        self._held = held or {}  # indices in use, by resource; only to show them
+        self._held = held or {}  # indices in use, by resource; for display only
         self._amounts: dict[str, int] = {}
         self._reserved = reserved
         self._used: Counter[str] = Counter()
@@ -67,7 +67,7 @@ class Room:
         self._queues[shape.queue] += jobs
 
     def use_at_least(self, name: str, amount: int) -> None:
-        """Counts this much of a resource as used, even if what jobs need has changed since."""
+        """Counts at least this much as used, even if the needs of jobs have changed since."""
         self._used[name] = max(self._used[name], amount)
 
     def lacks(self, shape: Shape, per_worker: int = 0) -> Mismatch | None:
@@ -143,7 +143,7 @@ _PART: Final = re.compile(r"([^=,\[\]]*)=(\s*\[[^\[\]]*\]\s*|[^,\[\]]*)(?:,|$)")
 
 
 class Offer(NamedTuple):
-    """Metadata that a worker tells, and how many jobs it can run at once."""
+    """Metadata that a worker reports, and how many jobs it can run at once."""
 
     metadata: dict[str, Any]
     slots: int
@@ -154,8 +154,8 @@ def parse_offer(
 ) -> Offer | None:
     """Parses the value of --resources; None if it names nothing.
 
-    `processors` is how many there are. With `pinnable`, jobs are pinned to processors: then it
-    must list some of those.
+    `processors` is their number. With `pinnable`, jobs are pinned to processors, and the value must
+    list some.
     """
     amounts, indices = _read(text)
     if pinnable is not None:
@@ -180,7 +180,7 @@ def _read(text: str) -> tuple[dict[str, int], Indices]:
             expected = "name=amount or name=[index,…], comma-separated"
             raise InvalidInput("resources", expected, text[at:])
         name, value = match[1].strip(), match[2].strip()
-        canonical_resources({name: 1})  # raises if it is no name
+        canonical_resources({name: 1})  # raises if it is not a name
         if value.startswith("["):
             indices[name] = parse_indices(value, name)
         else:

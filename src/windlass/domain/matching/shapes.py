@@ -21,7 +21,7 @@ class Shape(Struct, frozen=True):
     """Requirements and resources are in canonical form, so equal needs give equal shapes.
 
     A worker that holds a job with the same `apart` gets no other. Workers that meet more of
-    `prefers` are asked first.
+    `prefers` are preferred.
     """
 
     namespace: str
@@ -53,7 +53,7 @@ def shape_digest(shape: Shape) -> str:
 
 
 def in_queue(shape: Shape, mode: str | None) -> Shape:
-    """Returns what the shape asks of workers in a queue with this isolation; None for any."""
+    """Returns the shape with the isolation of its queue; None means any."""
     if mode in (None, WEAKEST) or (clause := mode_clause(mode)) in shape.requires:
         return shape
     return replace(shape, requires=(*shape.requires, clause))
@@ -81,7 +81,7 @@ def shape_mismatches(shape: Shape, metadata: Mapping[str, object]) -> Iterator[M
     if served is not None:
         names = served if isinstance(served, list | tuple) else (served,)
         if shape.namespace not in names and EVERYONE not in names:
-            # Which ones is not for everybody who may ask why a job waits.
+            # Not everyone who may explain a job may know the namespaces.
             has = "other namespaces" if names else "no namespaces"
             yield Mismatch(NAMESPACES, NAMESPACES, f"namespace {shape.namespace}", has)
     yield from mismatches(shape.task, shape.requires, shape.resources, metadata)

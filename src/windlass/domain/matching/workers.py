@@ -21,7 +21,7 @@ class WorkerStatus(IntEnum):
 
 
 class PastMetadata(NamedTuple):
-    """What a worker reported until some time, and then no more."""
+    """What a worker reported until some time, and no longer does."""
 
     worker: int
     digest: str
@@ -33,10 +33,11 @@ KEPT_METADATA: Final = 20  # the newest of each worker
 KEPT_NAMES: Final = 100_000  # ids of removed workers whose names are kept
 
 
-STOPPED: Final = "stopped"  # the reason of an offline worker whose process said that it exits
-WHILE_DRAINING: Final = " while draining"  # ends the reason of an offline worker that was drained
+STOPPED: Final = "stopped"  # the reason of an offline worker whose process said that it is exiting
+# suffix of the reason of an offline worker that was drained
+WHILE_DRAINING: Final = " while draining"
 
-LEAVING: Final = "its process is stopping"  # the reason of a worker that drains by itself
+LEAVING: Final = "its process is stopping"  # the reason of a worker that drains on its own
 
 CLAIMING: Final = frozenset({WorkerStatus.ONLINE, WorkerStatus.UNHEALTHY, WorkerStatus.PROBATION})
 KEPT: Final = (WorkerStatus.DISABLED, WorkerStatus.DRAINING, WorkerStatus.PENDING_APPROVAL)
@@ -46,16 +47,16 @@ LEASED: Final = (
 
 
 def asked_from(source: str) -> str:
-    """Returns the reason of a worker that waits for approval: where its request came from."""
+    """Returns the reason of a worker that waits for approval: the source of its request."""
     return f"asked from {source or 'this machine'}"
 
 
 def gives_way(pending: Sequence[Worker], reason: str, heard_since: int) -> Worker | None:
-    """Returns which of the workers that wait for approval makes room for one more, if any.
+    """Returns which waiting worker makes room for one more, if any.
 
-    `reason` is that of the new one. Whoever holds most places gives one to whoever holds at least
-    two fewer, so one address cannot keep the others out, and two do not push each other out in
-    turns. A worker that was not heard since `heard_since` gives way to anybody with as many.
+    `reason` is the new worker's. The source with most places gives one to a source with at least
+    two fewer, so one address cannot keep the others out, and two do not evict each other in turns.
+    A worker that was not heard from since `heard_since` gives way to any source with as many.
     """
     held = Counter(worker.reason for worker in pending)
 
@@ -78,18 +79,18 @@ def in_good_standing(status: int) -> bool:
 
 
 def offline(worker: Worker, reason: str) -> Worker:
-    """Returns the worker once it has stopped or was lost; remembers that it was drained."""
+    """Returns the worker after it stopped or was lost; remembers that it was drained."""
     if worker.status == WorkerStatus.DRAINING and worker.reason != LEAVING:
         reason += WHILE_DRAINING
     return worker._replace(status=int(WorkerStatus.OFFLINE), reason=reason)
 
 
 def status_after_enrolment(worker: Worker, approved: bool) -> WorkerStatus:
-    """Returns the status with which a known worker begins again: what operators set stays.
+    """Returns the status with which a known worker restarts: what operators set stays.
 
-    What its last process said of itself does not.
+    What its last process said about itself is dropped.
 
-    One that waits for approval is `approved` by its enrolment if it brought a code.
+    A worker that waits for approval is `approved` if it enrols with a code.
     """
     status = WorkerStatus(worker.status)
     if worker.reason == LEAVING:

@@ -1,8 +1,8 @@
-"""Charges the time of machines to namespaces, exact to the millisecond and the millionth.
+"""Charges machine time to namespaces, exact to the millisecond and the millionth.
 
-A machine's time is charged in equal parts to the jobs it held at that time; the rest is idle
-time. Sums depend only on where a period begins and ends, so it makes no difference how often, or
-by which server, costs are computed.
+A machine's time is charged in equal parts to the jobs it held at that time; the rest is idle time.
+Totals depend only on where a period begins and ends, not on how often, or by which server, costs
+are computed.
 """
 
 from collections import Counter
@@ -52,7 +52,7 @@ def _months(since: int, until: int) -> Iterator[tuple[int, int]]:
 
 
 def _parts(begin: int, end: int, held: Iterable[Held]) -> dict[Payer, Fraction]:
-    """Returns how much of the period goes to each payer."""
+    """Returns each payer's part of the period."""
     steps: list[tuple[int, int, Payer]] = []
     for job in held:
         first, last = max(job.since, begin), min(job.until, end)

@@ -1,10 +1,10 @@
-"""Shares out workers among work: a small maximum flow in whole numbers."""
+"""Distributes workers over work: a small maximum flow in whole numbers."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-Step = tuple[int, int | None]  # a need, and the host that it takes from (None for the helper)
+Step = tuple[int, int | None]  # a need, and the host it draws from (None for the helper)
 
 
 def spare_flow(
@@ -16,8 +16,8 @@ def spare_flow(
     """Returns how much of the needs only a helper can meet.
 
     Each need may draw on the hosts it reaches: on each up to what `reach` says, and all needs
-    together up to the host's capacity. We find the best distribution first. Then we return what
-    the `helped` needs still lack, after moving other needs to other hosts where possible.
+    together up to the host's capacity. We first find the best distribution. Then we return what the
+    `helped` needs still lack, after moving other needs to other hosts where possible.
     """
     flow = _Flow(needs, reach, capacities)
     flow.fill(helper=None)
@@ -34,7 +34,7 @@ class _Flow:
         capacities: Mapping[int, int],
     ) -> None:
         self._left = list(needs)
-        self._free = [dict(hosts) for hosts in reach]  # what each need may still take from a host
+        self._free = [dict(hosts) for hosts in reach]  # what each need may still draw from a host
         self._used: list[dict[int, int]] = [{} for _ in needs]
         self._room = dict(capacities)
         self._users: dict[int, list[int]] = {}

@@ -1,8 +1,8 @@
 """Pools: workers that are started when jobs wait and stopped when they are idle.
 
-People describe a pool; it is kept as JSON. Its workers move in one direction, from `requested` to
-`gone`. We record each step before we ask the provider, so that another server knows after a crash
-what may exist. `Template` is what we know about the workers of a pool before any has started.
+A pool's description is kept as JSON. Its workers move in one direction, from `requested` to `gone`.
+We record each step before we ask the provider, so that another server knows after a crash what may
+exist. `Template` is what we know about the workers of a pool before any has started.
 """
 
 import re
@@ -25,7 +25,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 
 PROVIDERS: Final = ("local", "command", "ec2", "kubernetes", "slurm")
 _ELSEWHERE: Final = ("ec2", "kubernetes")  # providers whose machines are never the server's own
-POOL_KEY: Final = "pool:name"  # the metadata key that marks a worker as a pool's
+POOL_KEY: Final = "pool:name"  # the metadata key that marks a worker as part of a pool
 ARCHITECTURES: Final = "system:architectures"
 TAGS: Final = "tags"
 MICROS: Final = 1_000_000  # of one unit of money
@@ -86,7 +86,7 @@ class PoolRow(NamedTuple):
 class PoolWorkerRow(NamedTuple):
     """A worker of a pool; the provider knows it by `token` and names it `machine`.
 
-    `worker` is its number among the workers, until it is gone.
+    `worker` is its id as a worker, until it is gone.
     """
 
     id: int
@@ -106,7 +106,7 @@ class PoolWorkerRow(NamedTuple):
 
     @property
     def known_worker(self) -> int:
-        """Returns the number of a worker that is not gone."""
+        """Returns the id of a worker that is not gone."""
         if self.worker is None:
             raise ValueError(f"worker {self.token} is gone")
         return self.worker
@@ -124,7 +124,7 @@ class CostRow(NamedTuple):
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """A pool as people describe it; durations in milliseconds, money in millionths."""
+    """A pool as described by people; durations in milliseconds, money in millionths."""
 
     name: str
     provider: str = "local"
@@ -157,11 +157,13 @@ class Pool(Struct, frozen=True, kw_only=True):
         if self.tags:
             found[TAGS] = list(self.tags)
         if self.resources:
-            found[SHARES] = True  # as reported by agents that are started with resources
+            found[SHARES] = True  # as agents report it when they start with resources
         return found | {resource_key(name): amount for name, amount in self.resources.items()}
 
     def at_once(self, metadata: Mapping[str, object]) -> int:
-        """Returns how many jobs a worker with this metadata holds, by `windlass worker`'s rule."""
+        """Returns how many jobs a worker with this metadata holds, by the rule of `windlass
+        worker`.
+        """
         if self.slots is not None:
             return self.slots
         return max(amount_of(metadata, CPUS), 1) if self.resources else 1

@@ -1,11 +1,11 @@
-"""Measures work and workers in one unit, so that they can be compared and shared out."""
+"""Measures work and workers in one unit, to compare and distribute them."""
 
 from collections.abc import Mapping, Sequence
 from math import lcm
 from typing import Final, NamedTuple
 
 MILLI: Final = 1_000  # places are counted in thousandths
-LONGER: Final = 4  # a job past its expected time takes at least this part of it more
+LONGER: Final = 4  # a job past its expected time takes at least this much more of it
 
 
 class Target(NamedTuple):
@@ -25,14 +25,14 @@ class Target(NamedTuple):
     more: bool = False  # more jobs are queued than were counted
     obstacle: str = ""  # why no existing worker can run it
     waited_ms: int = 0  # how long the oldest of its jobs has waited
-    shapes: tuple[int, ...] = ()  # of its jobs
+    shapes: tuple[int, ...] = ()  # priority of its jobs
 
     @property
     def work_ms(self) -> int:
         return self.queued_ms + self.running_ms
 
     def places(self, workers: Mapping[int, int]) -> int:
-        """Returns how many of its jobs run at once on so many workers of each host."""
+        """Returns how many of its jobs run at once with these numbers of workers per host."""
         return sum(room * workers.get(host, 0) for host, room in self.hosts.items())
 
     def needed(self, target_ms: int) -> int:
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 
 
 def left_ms(expected_ms: int, elapsed_ms: int) -> int:
-    """Returns how long a running job still takes; one past its time, a quarter more of it."""
+    """Returns how much longer a running job takes; one past its time, a quarter more of it."""
     return max(expected_ms - elapsed_ms, elapsed_ms // LONGER, 0)
 
 
@@ -57,7 +57,7 @@ class Host(NamedTuple):
 class Scale:
     """The common unit for everything that does a pool's work.
 
-    A worker of the pool is `worker` units. A job of which it takes r at once needs 1/r of that.
+    A worker of the pool is `worker` units. If it takes r jobs at once, each needs 1/r of that.
     Other workers are worth what they do at best, and no target gets more of them than they can do
     for it.
     """
@@ -86,7 +86,7 @@ class Scale:
         return each
 
     def _of_others(self, target: Target, sizes: dict[int, int]) -> int:
-        """Returns what a job needs that the pool cannot run, on hosts it shares with the pool."""
+        """Returns what a job needs that only other workers can run, on hosts the pool uses."""
         shared = [sizes[host] // room for host, room in target.hosts.items() if host in sizes]
         each = max(min(shared, default=1), 1)
         for host, room in target.hosts.items():

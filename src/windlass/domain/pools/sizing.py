@@ -28,8 +28,8 @@ class PoolNow(NamedTuple):
 
     pool: Pool
     serving: int = 0  # starting and online
-    starting: int = 0  # of them, on their way
-    leaving: int = 0  # still there, but taking no more jobs
+    starting: int = 0  # of these, the ones still starting
+    leaving: int = 0  # still there, but draining
     used_ms: int = 0
     used_micros: int = 0
     failures: int = 0
@@ -67,7 +67,7 @@ class Verdict(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Returns how many workers it should have in all, before limits."""
+        """Returns the pool's target size before limits."""
         return self.serving + self.wanted
 
 
@@ -109,7 +109,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
     extra = _extra(one, targets, scale)
     wanted = -(-extra // (MILLI * scale.worker))
     if not one.known and not one.serving and any(_might(one, t) for t in targets):
-        wanted = max(wanted, 1)  # only a real worker can show what this pool's workers are like
+        wanted = max(wanted, 1)  # only a real worker can show the metadata of this pool
     behind = _behind(one, mine, hosts)
     wanted = max(wanted, pool.min_workers - one.serving, behind.wanted, 0)
     start, limit = _limited(one, wanted, now)
@@ -123,14 +123,16 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
 
 
 class Behind(NamedTuple):
-    """How many workers real waits ask for, whatever the estimate says, and the longest wait."""
+    """How many workers the real waiting times ask for, whatever the estimate says, and the longest
+    wait.
+    """
 
     wanted: int = 0
     waited_ms: int = 0
 
 
 def _behind(one: PoolNow, mine: Sequence[Target], hosts: Sequence[Host]) -> Behind:
-    """Doubles a pool while jobs that find no place have waited longer than its target."""
+    """Doubles a pool while unplaced jobs have waited longer than its target."""
     counts = {host.id: host.workers for host in hosts}
     useful = longest = 0
     for target in mine:
@@ -163,7 +165,7 @@ def latency_ms(work_ms: int, slots: int) -> int:
 
 
 def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
-    """Returns how many workers may start, and what holds back the others."""
+    """Returns how many workers may start, and what prevents the others."""
     pool = one.pool
     if not pool.enabled:
         return 0, "the pool is not enabled"
@@ -174,13 +176,13 @@ def _limited(one: PoolNow, wanted: int, now: int) -> tuple[int, str]:
         why = f": {one.message}" if one.message else ""
         return 0, f"{_trouble(one.failures)}, next try in {left}{why}"
     if one.starting and one.failures:
-        return 0, "after a failed launch workers start one at a time, and one is starting"
+        return 0, "after a failed launch, workers start one at a time, and one is starting"
     if now < one.started_at + pool.start_cooldown_ms:
         left = readable_duration(one.started_at + pool.start_cooldown_ms - now)
         return 0, f"cooling down for another {left} after the last start"
     start, limit = wanted, ""
     if one.failures and start > 1:
-        start, limit = 1, "after a failed launch workers start one at a time"
+        start, limit = 1, "after a failed launch, workers start one at a time"
     room = max(pool.max_workers - one.serving - one.leaving, 0)
     if room < start:
         start, limit = room, f"max_workers is {pool.max_workers}"
@@ -198,7 +200,7 @@ def _trouble(failures: int) -> str:
 
 
 def reserve_ms(one: PoolNow) -> int:
-    """Returns what a worker still uses after it is told to leave: a whole job and some seconds."""
+    """Returns what a worker still uses after it is told to drain: a whole job and some seconds."""
     return max(one.longest_ms, 1_000) + one.ending_ms
 
 
@@ -251,7 +253,7 @@ def _reason(
 
 
 def _lacking(pool: Pool, mine: Sequence[Target], hosts: Sequence[Host]) -> str:
-    """Returns why workers are wanted although all its work together would be done in time."""
+    """Returns why workers are wanted although the total work would be done in time."""
     counts = {host.id: host.workers for host in hosts}
     impossible = late = worst = 0
     for target in mine:
@@ -271,7 +273,7 @@ def _lacking(pool: Pool, mine: Sequence[Target], hosts: Sequence[Host]) -> str:
         shown = readable_duration(worst)
         return f"estimated latency of {_jobs(late)} ({shown}) is over the target of {limit}"
     if any(target.queued for target in mine):
-        return "other jobs keep the workers busy that could run its jobs"
+        return "other jobs occupy the workers that could run its jobs"
     return "it might run the queued jobs: its first worker will show"
 
 
@@ -288,7 +290,7 @@ class Member(NamedTuple):
 
 
 def leavers(one: PoolNow, members: Sequence[Member], now: int) -> dict[int, str]:
-    """Returns the workers to drain, and why; never one with work unless the pool ends.
+    """Returns the workers to drain, and why; never busy ones unless the pool ends.
 
     Draining lets jobs finish, so even then no running job is killed.
     """
@@ -337,7 +339,7 @@ def _with_workers(fleet: Fleet, workers: int) -> Fleet:
 
 
 def _with_hosts(target: Target, stays: Container[int], fresh: Sequence[Host]) -> Target:
-    """Assumes that pools which might run the target do so, one job at a time."""
+    """Assumes that pools which might run the target can, one job at a time."""
     hosts = {host: room for host, room in target.hosts.items() if host in stays}
     for host in fresh:
         if host.pool in target.pools or host.pool in target.guesses:

@@ -70,7 +70,7 @@ _TAGS: Final[Mapping[int, str]] = {
 
 
 def render(event: Event, names: Names) -> list[str]:
-    """Returns the lines of one event: the transition, and its meaning if that deserves a line.
+    """Returns the lines of one event: the transition, and its meaning if it deserves a line.
 
     Names and reasons come from outside. A line break in them must not look like another event.
     """
@@ -100,7 +100,7 @@ def _transition(event: Event, to: State, names: Names) -> str:
 
 
 def reason_of(event: Event, to: State, worker: str) -> str:
-    """Returns why a job moved to this state, also where the log stores no text."""
+    """Returns why a job moved to this state, even if the log stores no text."""
     if event.reason:
         return event.reason
     text = (None if event.source else _SUBMITTED.get(to)) or _REASONS[to]

@@ -1,11 +1,11 @@
 """Events: the rows of the append-only log, from which the state can be replayed.
 
 An event says what happened, never what should happen next. Job events carry both states of one
-transition; the other kinds say in `reason` and `data` what changed. The replay of a log whose first
-events retention has removed starts from `BaselineRow`.
+transition; the other kinds say in `reason` and `data` what changed. If retention has removed the
+first events, a replay starts from `BaselineRow`.
 
-Levels: what is expected is information. Failures, lost or suspected workers and repairs are
-warnings. Metadata that agents report all the time is for debugging.
+Levels: expected events are information; failures, lost or suspected workers and repairs are
+warnings; the metadata that agents keep reporting is for debugging.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,8 +37,8 @@ class EventKind(IntEnum):
 class Event(NamedTuple):
     """One row of the log; `seq` is 0 until the store has numbered it.
 
-    `source` and `to` are state codes (0 for none). `data` is a JSON object as text, used if a
-    replay or a log line needs more than the columns.
+    `source` and `to` are state codes (0 for none). `data` is a JSON object as text, if a replay or
+    a log line needs more than the columns.
     """
 
     seq: int
@@ -56,7 +56,7 @@ class Event(NamedTuple):
 
 
 def is_hand_back(event: Event, data: Mapping[str, Any]) -> bool:
-    """Returns True if an attempt ended here that no worker started; `data` is that of the event."""
+    """Returns True if this event ends an attempt that no worker started; `data` is the event's."""
     if event.to == State.QUEUED.code:
         return data.get("counts") == "returned"
     return bool(data.get("handed_back"))
@@ -128,7 +128,7 @@ def level_of(event: Event) -> Level:
 
 
 def _has_failed(event: Event) -> bool:
-    """Returns True for a retry that counts, or that waits for what is missing."""
+    """Returns True for a retry that counts, or that waits for something missing."""
     data = event.data or ""
     return event.to == _RETRYING and ('"retry":' in data or '"failure":"resource"' in data)
 
@@ -137,14 +137,14 @@ def _of_worker(event: Event) -> Level:
     data = event.data or ""
     if '"metadata":' in data and '"status":' not in data:
         return Level.DEBUG
-    expected = event.reason == "has stopped" or '"static":' in data  # one that a pool requests
+    expected = event.reason == "has stopped" or '"static":' in data  # a worker requested by a pool
     return Level.WARNING if not expected and any(s in data for s in _BAD_STATUS) else Level.INFO
 
 
 class BaselineKind(IntEnum):
     """What a baseline row describes. The numbers are stored."""
 
-    HEAD = 0  # the last event it covers, and what belongs to no single row
+    HEAD = 0  # the last event it covers, and totals that belong to no single row
     JOB = 1
     WORKER = 2
     WORKFLOW = 3

@@ -27,11 +27,11 @@ class LogRow(NamedTuple):
     gap_to: int
 
 
-UPLOADED: Final = 0  # the attempt of files that a client has uploaded for a job
+UPLOADED: Final = 0  # the attempt number of files that a client uploaded for a job
 
 
 class ArtifactRow(NamedTuple):
-    """A named file that an attempt has produced; of `UPLOADED`, the name is the digest."""
+    """A named file produced by an attempt; if `UPLOADED`, its name is the digest."""
 
     job: int
     attempt: int

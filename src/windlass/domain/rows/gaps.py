@@ -1,23 +1,23 @@
-"""Gaps in the ids: where a store went on with numbers that no answer can have named before.
+"""Gaps in the ids: where a store continued with numbers that no answer can have named before.
 
-A restored backup, and a standby that took over, may know less than what was answered. If they went
-on counting, two callers would get the same id. So ids jump there, to a number that rises with the
-time. A store that gives fewer than half of `PER_MS` ids a millisecond has never been so far,
-whatever was lost and however often the same backup is restored, unless within two seconds.
+A restored backup, or a standby that took over, may lack what was already answered. If it kept
+counting, two callers would get the same id. So ids jump there, to a number that rises with time. A
+store that assigns fewer than half of `PER_MS` ids per millisecond has never reached that number,
+whatever was lost and however often the same backup is restored, unless twice within two seconds.
 """
 
 from typing import Final, NamedTuple
 
 BEGIN_MS: Final = 1_735_689_600_000  # 2025-01-01, before any store was made
 PER_MS: Final = 100  # below 2**53 for 2,800 years
-MARGIN: Final = 100_000  # what others may take of the old numbers meanwhile
-SHAPE_MARGIN: Final = 100_000  # shapes have 32 bits, and nobody is told their numbers
+MARGIN: Final = 100_000  # how many old numbers others may still use meanwhile
+SHAPE_MARGIN: Final = 100_000  # shape ids have 32 bits and are never shown to anyone
 
 
 class Mark(NamedTuple):
-    """An event of which somebody was told: a store that does not have it has lost commits.
+    """An event that somebody was told about: a store without it has lost commits.
 
-    `epoch` is that of the store then, 0 if that is not said.
+    `epoch` is the store's at that time, 0 if unknown.
     """
 
     seq: int
@@ -26,11 +26,11 @@ class Mark(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Ids above the `last_…` ones and not above `first` were given to nobody here.
+    """No id above the `last_…` ones and up to `first` was assigned here.
 
-    If the store was found to have `lost` commits, they may have been given before, and what they
-    meant is gone. `first` is the same for jobs, workflows and events, and tells gaps apart. The
-    timelines are those of PostgreSQL before and after, 0 if no new one began.
+    If the store was found to have `lost` commits, those ids may have been assigned before, and what
+    they named is gone. `first` is the same for jobs, workflows and events, and identifies the gap.
+    The timelines are PostgreSQL's before and after, 0 if no new one began.
     """
 
     first: int
@@ -43,10 +43,10 @@ class Gap(NamedTuple):
     lost: int = 0  # 1 if commits were lost
 
     def has(self, last: int, number: int) -> bool:
-        """Returns whether a number lies between `last`, one of its own, and its end."""
+        """Returns whether a number lies in the gap; `last` is the gap's last id of that kind."""
         return last < number <= self.first
 
 
 def first_after(newest: int, now_ms: int) -> int:
-    """Returns after which number ids go on, if `newest` is the highest that is known."""
+    """Returns the number after which ids continue, if `newest` is the highest known id."""
     return max(newest + MARGIN, (now_ms - BEGIN_MS) * PER_MS)

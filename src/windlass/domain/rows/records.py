@@ -1,7 +1,7 @@
 """The records that stores keep: plain tuples, one class per table or role.
 
-They are tuples because stores bind them to statements by the hundred. Times are milliseconds. What
-a row does not have is None, and NULL in the stores.
+They are tuples because stores bind them to statements by the hundred. Times are milliseconds. A
+missing value is None, and NULL in the stores.
 """
 
 from bisect import bisect_left
@@ -24,7 +24,7 @@ from windlass.domain.values.ids import (
 # The values of `Wait.manual`.
 BY_OPERATOR: Final = 1  # one of the unmet conditions is an operator's approval
 KEPT_WHILE_RUNNING: Final = 2  # the job runs; one of its dependencies was superseded meanwhile
-DECIDES: Final = 3  # with its last condition met, `run_if` decides whether the job runs
+DECIDES: Final = 3  # when its last condition is met, `run_if` decides whether the job runs
 
 
 class Ticket(NamedTuple):
@@ -65,12 +65,12 @@ class Wait(NamedTuple):
 
     @property
     def is_running(self) -> bool:
-        """Returns True if the job runs and the wait is kept for its return."""
+        """Returns True if the job runs and keeps the wait for when it is requeued."""
         return self.manual == KEPT_WHILE_RUNNING
 
     @property
     def decides(self) -> bool:
-        """Returns True if the ends of other jobs decide whether the job runs."""
+        """Returns True if `run_if` decides whether the job runs."""
         return self.manual == DECIDES
 
 
@@ -125,7 +125,7 @@ class JobFacts(NamedTuple):
     lost: int
     returned: int
     handed_back: int  # attempts that no worker started
-    worker: WorkerId | None  # the worker of the last attempt, if the job ended with one
+    worker: WorkerId | None  # the worker of the last attempt, if the job ended during one
     incarnation: int | None
     excluded: str | None
 
@@ -143,7 +143,7 @@ class JobFacts(NamedTuple):
 
 
 class JobTry(NamedTuple):
-    """An attempt ended and the job stays open: its counters change."""
+    """An attempt has ended and the job stays open: the new values of its counters."""
 
     job: JobId
     attempt: AttemptNo
@@ -155,7 +155,7 @@ class JobTry(NamedTuple):
 
 
 class JobEnd(NamedTuple):
-    """A job reached a terminal state, with an attempt of `worker` or without one."""
+    """A job reached a terminal state, during an attempt on `worker` or without one."""
 
     job: JobId
     state: int
@@ -176,7 +176,7 @@ class JobEnd(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """An ended attempt after which the job continued; `queued` if it was handed back unstarted."""
+    """An ended attempt of a job that continued; `queued` if it was handed back unstarted."""
 
     job: JobId
     number: AttemptNo
@@ -192,14 +192,14 @@ class Attempt(NamedTuple):
 
     @property
     def is_handed_back(self) -> bool:
-        """Returns True if nothing of it ran: people do not count it."""
+        """Returns True if none of it ran: it is not counted in what people see."""
         return self.state == State.QUEUED.code
 
 
 class ShownNumbers:
-    """Returns the numbers that people see of one job's attempts; called with the stored ones.
+    """Returns the numbers that people see for one job's attempts; call it with the stored ones.
 
-    An attempt that was handed back has the number of the one after it.
+    An attempt that was handed back has the number of the next one.
     """
 
     def __init__(self, attempts: Sequence[Attempt]) -> None:
@@ -226,9 +226,9 @@ class Lease(NamedTuple):
     idle_ms: int | None
     limit: int | None
     reason: str | None  # why it was told to stop
-    queue_limit: int | None = None  # the queue limit that it counts against
+    queue_limit: int | None = None  # the queue limit it counts against
     suspicion: int = 0  # see `domain/matching/suspects.py`
-    indices: str | None = None  # JSON {resource: [index, …]}: what it holds of indexed resources
+    indices: str | None = None  # JSON {resource: [index, …]}: the indexed resources it holds
 
     @property
     def known_start(self) -> int:
@@ -244,14 +244,13 @@ class Lease(NamedTuple):
 
 
 class JobRecord(NamedTuple):
-    """A whole row of `jobs`; if it is read to be shown, with what other tables hold about it.
+    """A whole row of `jobs`; when read for display, with data of other tables about it.
 
-    The first part is the row. The second has its defaults if only the row was read: `state` is
-    that of an open job as well (it follows from its place), `not_before` is when a planned or
-    backing-off job may start (None: at once), and `worker` is the name of the worker that holds
-    it or held it last; None if that worker is gone. `log`, `progress` and `dynamic` are those of
-    the newest attempt, `artifacts` those of the accepted one. Lists leave `attempts` and
-    `artifacts` empty.
+    The first part is the row. The second part has its defaults if only the row was read: `state`
+    also covers open jobs (it follows from their place), `not_before` is when a planned or
+    backing-off job may start (None: at once), and `worker` is the name of the current or last
+    worker; None if that worker is gone. `log`, `progress` and `dynamic` belong to the newest
+    attempt, `artifacts` to the accepted one. Lists of jobs leave `attempts` and `artifacts` empty.
     """
 
     facts: JobFacts
@@ -290,7 +289,7 @@ class Worker(NamedTuple):
     slots: int
     static: str  # JSON object set by operators
     dynamic: str  # JSON object reported by the agent
-    troubles: str | None  # JSON of what is held against it (`domain/matching/probation.py`)
+    troubles: str | None  # JSON of the evidence against it (`domain/matching/probation.py`)
     reason: str | None  # why it is draining, disabled, offline or on probation
     enrolled_at: int
 
@@ -302,7 +301,7 @@ class ShapeRow(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """A queue for which operators have set something; 0 means no limit."""
+    """A queue with settings of its own; 0 means no limit."""
 
     name: str
     weight: int
@@ -312,7 +311,7 @@ class QueueRow(NamedTuple):
     preempts: int = 0  # its jobs may preempt jobs of lower queues
     limit: int | None = None  # the row of `limits` that counts its running jobs
     isolation: str | None = None  # the weakest mode its jobs may run in; None for any
-    timeout_ms: int | None = None  # of jobs without their own; 0: none, None: the default
+    timeout_ms: int | None = None  # for jobs without their own; 0: none, None: the default
 
 
 class LimitRow(NamedTuple):
@@ -333,7 +332,7 @@ class RateRow(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A worker that is kept for a job that does not fit into what is free there."""
+    """A worker that is reserved for a job that finds no room anywhere."""
 
     worker: WorkerId
     job: JobId
@@ -342,16 +341,16 @@ class Reservation(NamedTuple):
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Rising ids as stretches, (first, last) each.
+"""Rising ids as spans, (first, last) each.
 
-After (0, 0), pairs of a job's place in the submission and the job that had its key already.
+After (0, 0) come pairs: a job's place in the submission, and the job that already had its key.
 """
 
 
 class KeyRow(NamedTuple):
-    """What a key stands for: a job, or a submission that begins with this job.
+    """The owner of a key: a job, or a submission that begins with this job.
 
-    `digest` is that of what was submitted, `spans` the ids of a submission's jobs.
+    `digest` is the digest of what was submitted, `spans` are the ids of a submission's jobs.
     """
 
     namespace: str
@@ -367,12 +366,12 @@ class CascadeKind(IntEnum):
     SATISFY = 1
     ABORT = 2
     REVIVE = 3  # supersede jobs that were aborted because of this job
-    RELEASE = 4  # the job's own last condition was met, but its age must be computed again
+    RELEASE = 4  # the job's last own condition was met, but its age must be recomputed
     CANCEL = 5  # all open jobs of a workflow
     STOP = 6  # the same, because one of them failed
-    RETRY = 7  # supersede what failed in a workflow
-    INHERIT = 9  # rank the jobs again that others wait for; `reason` lists the others
-    DECIDE = 10  # the job's own last condition was met: whether it runs depends on `run_if`
+    RETRY = 7  # supersede the failed jobs of a workflow
+    INHERIT = 9  # rank again the jobs that others wait for; `reason` lists the others
+    DECIDE = 10  # the job's last own condition was met: `run_if` decides whether it runs
     FAIL = 8  # abort the dependents of the job, and satisfy those that accept any end
 
 
@@ -388,12 +387,12 @@ class Cascade(NamedTuple):
 
     @classmethod
     def of_job(cls, job: JobId, kind: CascadeKind, reason: str | None = None) -> "Cascade":
-        """Makes an intent about the dependents of a job, or about the job itself."""
+        """Returns an intent about the dependents of a job, or about the job itself."""
         return cls(0, job, None, kind, 0, reason)
 
     @classmethod
     def of_workflow(cls, workflow: WorkflowId, kind: CascadeKind, reason: str) -> "Cascade":
-        """Makes an intent about all jobs of a workflow."""
+        """Returns an intent about all jobs of a workflow."""
         return cls(0, None, workflow, kind, 0, reason)
 
     @property
@@ -424,7 +423,7 @@ class WorkflowRow(NamedTuple):
 
 
 class WorkflowAbout(NamedTuple):
-    """What a workflow was submitted with; only read to show or join it."""
+    """What a workflow was submitted with; read only to show or join it."""
 
     workflow: int
     base: int  # the priority of jobs that set none
@@ -468,26 +467,26 @@ JobColumns: TypeAlias = tuple[
 ]  # fmt: skip
 
 
-PROTOCOL: Final = 1  # between libraries and the function that takes submissions
+PROTOCOL: Final = 1  # version of the interface between client libraries and the database function
 MAX_JOBS: Final = 100_000  # in one submission
 
 
 class InboxRow(NamedTuple):
-    """One submission that was committed by its user and is not among the jobs yet.
+    """One submission that its user committed and that has not become jobs yet.
 
-    `jobs` are the ids that its jobs will have, ascending in the order of their dependencies.
+    `jobs` are the ids its jobs will have, ascending in the order of their dependencies.
     """
 
     id: int
     at: int
     jobs: tuple[int, ...]
     submitted_by: str
-    namespaces: tuple[str, ...]  # that its submitter may use; empty: all
+    namespaces: tuple[str, ...]  # namespaces that its submitter may use; empty: all
     body: bytes  # a `SubmitRequest` as JSON
 
 
 class JobAlias(NamedTuple):
-    """Says that the key of a submitted job was taken: the other job stands for it."""
+    """Says that the key of a submitted job was taken, and which job has it."""
 
     job: int
     became: int

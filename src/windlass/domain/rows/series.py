@@ -1,8 +1,8 @@
-"""Figures over time: what happened in each minute, ten minutes and hour, by namespace and queue.
+"""Counts over time: what happened in each minute, ten minutes and hour, by namespace and queue.
 
-Figures of one slot are added up from the event log, each event once. How many jobs were in which
-state at the end of a slot follows from the same events. Slots of all three lengths are written
-side by side, so that a chart of any range reads a few hundred rows.
+The counts of a slot are added up from the event log, each event once. The number of jobs in each
+state at the end of a slot follows from the same events. Slots of all three lengths are written side
+by side, so that a chart of any range reads a few hundred rows.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class SeriesKind(IntEnum):
     POOL = 3  # living workers of a pool, the row's name; a count for each state
     MARK = 4  # the last event of a slot and the time of its end; `Mark`
     TOTAL = 5  # jobs of a namespace and queue by state, now; step and time are 0
-    GONE = 6  # the shape, as its name, of a job, its time, that was deleted before it was counted
+    GONE = 6  # the shape (as its name) of a job (its time) that was deleted before it was counted
     PLAN = 7  # what the pools loop decided for a pool, the row's name; `PlanFigures`
 
 
@@ -50,7 +50,7 @@ class SeriesRow(NamedTuple):
 
 
 class SeriesKey(NamedTuple):
-    """Where figures belong."""
+    """Where counts belong."""
 
     kind: int
     step: int
@@ -60,10 +60,9 @@ class SeriesKey(NamedTuple):
 
 
 class Move(NamedTuple):
-    """One transition of a job, with what figures need to know of the job.
+    """One transition of a job, with what the counts need to know about the job.
 
-    `shape` is None if the job is gone. `failure` is that of the attempt that ended, `started_at`
-    when it began.
+    `shape` is None if the job is gone. `failure` and `started_at` belong to the attempt that ended.
     """
 
     seq: int
@@ -78,14 +77,14 @@ class Move(NamedTuple):
 
 
 class Mark(msgspec.Struct, frozen=True, array_like=True):
-    """How far the figures of a slot go: the last event, and the end of the slot's last minute."""
+    """How far the counts of a slot go: the last event, and the end of the slot's last minute."""
 
     seq: int
     until: int
 
 
 class Spread(msgspec.Struct, array_like=True):
-    """Durations, counted in buckets of which eight are an octave (see `statistics.py`)."""
+    """Durations, counted in buckets, eight per octave (see `statistics.py`)."""
 
     count: int = 0
     total: int = 0
@@ -110,7 +109,7 @@ class Spread(msgspec.Struct, array_like=True):
             self.buckets[bucket] = self.buckets.get(bucket, 0) + count
 
     def quantile(self, share: float) -> int | None:
-        """Returns a duration that about this share does not exceed; None if there is none."""
+        """Returns a duration that about this share does not exceed; None without durations."""
         if not self.count:
             return None
         left = share * self.count * (1 - 1e-9)
@@ -122,10 +121,10 @@ class Spread(msgspec.Struct, array_like=True):
 
 
 class PlanFigures(msgspec.Struct, frozen=True, array_like=True):
-    """What a pool had and wanted in one slot: the most it wanted, and the rest as it was last.
+    """What a pool had and wanted in one slot: the most it wanted, and the latest of the rest.
 
-    `latency_ms` is the longest of the slot, -1 if no worker could run the work. Time and money
-    are those of the month so far; a `budget_ms` of 0 means no limit.
+    `latency_ms` is the longest of the slot, -1 if no worker could run the work. Time and money are
+    for the month so far; a `budget_ms` of 0 means no limit.
     """
 
     wanted: int
@@ -140,7 +139,7 @@ class PlanFigures(msgspec.Struct, frozen=True, array_like=True):
     reason: str
 
     def after(self, earlier: "PlanFigures") -> "PlanFigures":
-        """Returns the figures of a slot of which the earlier part is known."""
+        """Merges with the earlier part of the same slot."""
         return msgspec.structs.replace(
             self,
             wanted=max(self.wanted, earlier.wanted),
@@ -151,8 +150,9 @@ class PlanFigures(msgspec.Struct, frozen=True, array_like=True):
 class Figures(msgspec.Struct, array_like=True):
     """What happened to the jobs of a namespace and queue in one slot.
 
-    `failed` and `failures` (by class) are jobs; `retried` and `lost` are attempts. `depth` is how
-    many jobs were in each open state at the end of the slot, `high` how many were queued at most.
+    `failed` and `failures` (by class) count jobs; `retried` and `lost` count attempts. `depth` is
+    how many jobs were in each open state at the end of the slot, `high` the maximum that were
+    queued.
     """
 
     submitted: int = 0
@@ -191,7 +191,7 @@ class Figures(msgspec.Struct, array_like=True):
             self.lost += 1
 
     def sample(self, depth: Mapping[int, int]) -> None:
-        """Notes how many jobs are in each open state at the end of a minute."""
+        """Records how many jobs are in each open state at the end of a minute."""
         self.depth = {state: count for state, count in depth.items() if count}
         self.high = max(self.high, depth.get(_QUEUED, 0))
 
@@ -214,12 +214,12 @@ class Figures(msgspec.Struct, array_like=True):
 
 
 def slot_of(at: int, step: int) -> int:
-    """Returns when the slot of a time begins."""
+    """Returns when the slot that contains a time begins."""
     return at - at % step
 
 
 def shift(depth: dict[int, int], source: int, to: int, by: int = 1) -> None:
-    """Moves jobs from one state to another; those that ended are not counted."""
+    """Moves jobs from one state to another; ended jobs are not counted."""
     if source:
         depth[source] = depth.get(source, 0) - by
     if to not in _ENDED:
@@ -244,12 +244,12 @@ def read_figures(row: SeriesRow) -> Figures:
 
 
 def read_plan(row: SeriesRow) -> PlanFigures:
-    """Returns what a pool had and wanted, of a row."""
+    """Returns what a pool had and wanted, from a row."""
     return _plan(row.body)
 
 
 def read_mark(row: SeriesRow) -> Mark:
-    """Returns the mark of a row."""
+    """Returns the mark from a row."""
     return _mark(row.body)
 
 

@@ -2,7 +2,8 @@
 
 A histogram has eight buckets per octave, so values read from it are at most 9 % off. However long
 its history, it holds at most a few hundred numbers. Values lose half of their weight in a day, and
-no past weighs more than a few hundred new values: work that has changed is known anew soon.
+the past never weighs more than a few hundred new values: when work changes, the estimates soon
+follow.
 """
 
 import math
@@ -14,7 +15,7 @@ import msgspec
 
 PER_OCTAVE: Final = 8
 HALF_LIFE_MS: Final = 86_400_000
-MAX_WEIGHT: Final = 200.0  # what all that was known weighs at most when values are added
+MAX_WEIGHT: Final = 200.0  # maximum weight of the past when values are added
 MIN_WEIGHT: Final = 0.05  # a bucket that weighs less is forgotten
 
 _decode: Final = msgspec.json.Decoder(dict[int, float]).decode
@@ -42,9 +43,9 @@ class StatisticsRow(NamedTuple):
     queue: str
     kind: str
     measure: int
-    seen: int  # how many values there ever were
-    weight: float  # of what is remembered
-    total: float  # the remembered values, each times its weight
+    seen: int  # how many values were ever added
+    weight: float  # total weight of the remembered values
+    total: float  # sum of the remembered values times their weight
     low: int
     high: int
     updated_at: int
@@ -64,7 +65,7 @@ class Usage(NamedTuple):
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Measured values, counted in buckets by weight; `seen` counts all there ever were."""
+    """Measured values, counted in buckets by weight; `seen` counts all that were ever added."""
 
     seen: int = 0
     weight: float = 0.0
@@ -127,7 +128,7 @@ def gather(values: Iterable[int]) -> Histogram:
 
 
 def fade(known: Histogram, elapsed_ms: int) -> Histogram:
-    """Returns what is remembered after so long, as light as the past may be beside new values."""
+    """Returns the histogram faded by this time, and bounded in weight against new values."""
     factor = 0.5 ** (max(0, elapsed_ms) / HALF_LIFE_MS)
     if known.weight * factor > MAX_WEIGHT:
         factor = MAX_WEIGHT / known.weight
@@ -177,7 +178,7 @@ def as_row(kind: WorkKind, measure: Measure, found: Histogram, now: int) -> Stat
 
 
 def as_histogram(row: StatisticsRow) -> Histogram:
-    """Returns the histogram that a store has kept."""
+    """Returns the histogram that a store kept."""
     return Histogram(row.seen, row.weight, row.total, row.low, row.high, _decode(row.buckets))
 
 

@@ -29,11 +29,11 @@ class StepState(IntEnum):
 class StepRow(NamedTuple):
     """One step of a job.
 
-    `attempt` is the one that wrote it, or that asked for it last. `name` and `namespace` are those
-    of the signal that it waits for. `signal` is the number of the signal that ended it; while it is
-    pending, that of the newest signal which it did not wait for. `body` is the question, or the
-    jobs that it waits for, as JSON; `value` the result, the payload, the answer, or the jobs that
-    have ended. `actor` sent or answered it.
+    `attempt` is the attempt that wrote it, or asked for it last. `name` and `namespace` are those
+    of the signal it waits for. `signal` is the number of the signal that ended it; while it is
+    pending, the newest signal that came before the wait. `body` is the question, or the jobs it
+    waits for, as JSON; `value` is the result, the payload, the answer, or the jobs that ended.
+    `actor` sent or answered it.
     """
 
     job: int
@@ -59,7 +59,7 @@ class StepRow(NamedTuple):
 
     @property
     def due_at(self) -> int:
-        """Returns when its wait is over at the latest."""
+        """Returns when its wait ends at the latest."""
         return FOREVER if self.until is None else self.until
 
 

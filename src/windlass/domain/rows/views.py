@@ -9,10 +9,10 @@ from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
 class JobFilter(NamedTuple):
     """Which jobs a list shows; empty or None fields do not filter.
 
-    `states` and `failures` are codes. `current` leaves out jobs that a retry took the place of.
-    `dead` means failed for good, quarantined or not, and not retried since. Times are from
-    `..._from` on and before `..._to`. `text` and `pattern` (of RE2) are looked for in the name, the
-    command or function, and what was said about the end; `text` also at the start of the id.
+    `states` and `failures` are codes. `current` leaves out jobs that a retry replaced. `dead` means
+    failed for good, quarantined or not, and not retried since. Times are from `..._from`
+    (inclusive) to before `..._to`. `text` and `pattern` (of RE2) are searched in the name, the
+    command or function, and the reason of the end; `text` also matches the start of the id.
     """
 
     states: tuple[int, ...] = ()
@@ -38,7 +38,7 @@ class JobFilter(NamedTuple):
 class JobSort(StrEnum):
     """The orders of a list, each of which a store reads without sorting all jobs.
 
-    `running` has those that run longest first, `priority` those that workers take next, and
+    `running` puts those that run longest first, `priority` those that workers take next, and
     `finished` those that ended last, as far back as the event log reaches.
     """
 
@@ -52,8 +52,8 @@ class JobSort(StrEnum):
 class JobPage(NamedTuple):
     """Jobs, newest first. `next` is the cursor of the next page, 0 at the end.
 
-    A page may hold fewer jobs than asked for, or none, and still have a `next`, since a call
-    reads a bounded number of rows. `looked` says how many it looked at.
+    A page may hold fewer jobs than requested, or none, and still have a `next`, since a call reads
+    a bounded number of rows. `looked` says how many rows it read.
     """
 
     jobs: list[JobRecord]
@@ -61,7 +61,7 @@ class JobPage(NamedTuple):
     looked: int = 0
 
 
-# Where a sorted list goes on: what it is sorted by, and a job.
+# Where a sorted list continues: the sort value, and a job.
 Place: TypeAlias = tuple[int, int]
 
 
@@ -74,10 +74,10 @@ class SortedPage(NamedTuple):
 
 
 class JobCount(NamedTuple):
-    """How many jobs a filter finds among the `looked` newest rows that may match.
+    """How many jobs match a filter among the `looked` newest candidate rows.
 
-    `is_whole` means that there are no others. Otherwise there are more, and `estimate` says how
-    many in all, if the rest is like what was looked at; None if nothing tells.
+    `is_whole` means that there are no further rows. Otherwise `estimate` is the expected total if
+    the rest is like the rows we read; None without any basis.
     """
 
     found: int
@@ -96,8 +96,8 @@ class WorkerView(NamedTuple):
 class Census(NamedTuple):
     """How many open jobs and workers there are, each list ascending.
 
-    `jobs` counts those that are not queued by shape and state, as (shape, state, jobs);
-    `workers` is (status, workers, slots).
+    `jobs` counts those that are not queued, as (shape, state, jobs); `workers` is (status, workers,
+    slots).
     """
 
     jobs: list[tuple[int, int, int]]
@@ -105,7 +105,7 @@ class Census(NamedTuple):
 
 
 class ReadySpan(NamedTuple):
-    """A part of the line of a shape: from one rank and job on, up to another."""
+    """A part of a shape's queue: from one rank and job up to another."""
 
     shape: int
     since_rank: int
@@ -115,7 +115,7 @@ class ReadySpan(NamedTuple):
 
 
 class WaitingJob(NamedTuple):
-    """A ready job. It waits since `since`, unless it was tried before: then that is None."""
+    """A ready job. It has waited since `since`; None if it was tried before."""
 
     job: int
     since: int | None
@@ -125,7 +125,7 @@ class WaitingJob(NamedTuple):
 class JobMoment(NamedTuple):
     """Where a job stands, and when its newest attempt started and ended; for graphs and lanes.
 
-    `manual` is that of `Wait`, 0 if the job does not wait for others.
+    `manual` is the field of `Wait`, 0 if the job does not wait for others.
     """
 
     job: int
@@ -139,8 +139,8 @@ class JobMoment(NamedTuple):
     finished_at: int | None
 
 
-# A worker and how many leases it holds, with only what `explain` needs, since there may be very
-# many: id, name, status, slots, held, reason, static, dynamic.
+# A worker and how many leases it holds, with only what `explain` needs, since there may be
+# thousands: id, name, status, slots, held, reason, static, dynamic.
 FleetRow: TypeAlias = tuple[int, str, int, int, int, str | None, str, str]
 
 

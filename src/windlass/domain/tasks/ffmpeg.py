@@ -41,7 +41,7 @@ class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `codec` and `audio_codec` name encoders (libx264) or codecs (h264); `options` go before the
     output; `artifacts` are globs of further files to keep; `duration` of the media is in seconds or
-    text ("15m"), and read from the input if it is not given.
+    text ("15m"), and is read from the input by default.
     """
 
     inputs: Annotated[
@@ -49,14 +49,15 @@ class FfmpegArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ]
     output: Annotated[str, about("The file to keep as an artifact, or a stream.")]
     codec: Annotated[str | None, about("An encoder (libx264) or a codec (h264).")] = None
-    audio_codec: Annotated[str | None, about("The same for sound.")] = None
-    format: Annotated[str | None, about("The format of the output, if its name does not say.")] = (
-        None
-    )
-    options: Annotated[list[str], about("Options of ffmpeg, before the output.")] = []
-    artifacts: Annotated[list[str], about("Patterns of further files to keep.")] = []
+    audio_codec: Annotated[str | None, about("The encoder or codec for sound.")] = None
+    format: Annotated[
+        str | None, about("The format of the output, if its name does not imply it.")
+    ] = None
+    options: Annotated[list[str], about("Options for ffmpeg, placed before the output.")] = []
+    artifacts: Annotated[list[str], about("Globs of further files to keep.")] = []
     duration: Annotated[
-        float | str | None, about("How long the media is, such as 15m; read if it is not given.")
+        float | str | None,
+        about("The duration of the media, such as 15m; read from the input by default."),
     ] = None
 
 

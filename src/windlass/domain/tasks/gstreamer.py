@@ -18,7 +18,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
 AVAILABLE: Final = "gstreamer:available==true"
-_READS: Final = {  # elements that read one thing to its end, and the property that names it
+_READS: Final = {  # elements that read one source to its end, and the property that names it
     "filesrc": "location", "uridecodebin": "uri", "uridecodebin3": "uri", "urisourcebin": "uri",
     "playbin": "uri", "playbin3": "uri", "souphttpsrc": "location",
 }  # fmt: skip
@@ -30,8 +30,8 @@ class GstreamerArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     in seconds or text ("15m")."""
 
     pipeline: Annotated[list[str], about("The words of the pipeline, as gst-launch takes them.")]
-    artifacts: Annotated[list[str], about("Patterns of files to keep.")] = []
-    duration: Annotated[float | str | None, about("How long the media is, such as 15m.")] = None
+    artifacts: Annotated[list[str], about("Globs of files to keep.")] = []
+    duration: Annotated[float | str | None, about("The duration of the media, such as 15m.")] = None
 
 
 class GstreamerTask:
@@ -81,7 +81,7 @@ def command_line(program: str, args: GstreamerArgs) -> list[str]:
 def sources_of(pipeline: Sequence[str]) -> list[str]:
     """Returns what a pipeline reads to its end; empty if it also has other sources.
 
-    Others (test patterns, cameras, files in a loop) never end, or decide themselves when to.
+    Those (test patterns, cameras, looped files) never end, or decide on their own when to.
     """
     found: list[str] = []
     reads: str | None = None  # the property that names what the current element reads

@@ -10,7 +10,7 @@ from windlass.domain.values.quantities import parse_duration_ms
 
 
 def about(text: str) -> msgspec.Meta:
-    """Explains an argument to people who fill in the form of its task."""
+    """Describes an argument to people who fill in the form of its task."""
     return msgspec.Meta(description=text)
 
 
@@ -30,7 +30,7 @@ class TaskKind(Protocol):
     def name(self) -> str: ...
 
     def check(self, args: object, field: str) -> TaskPlan:
-        """Checks the arguments; raises `InvalidInput` for the wrong one, named below `field`."""
+        """Checks the arguments; raises `InvalidInput` for a wrong one, named below `field`."""
         ...
 
 

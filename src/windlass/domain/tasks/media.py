@@ -1,4 +1,4 @@
-"""The task `media`: one input, one output, and the better of two tools to convert them."""
+"""The task `media`: one input, one output, converted by the better of two tools."""
 
 from typing import Annotated, Final, Literal
 
@@ -62,22 +62,22 @@ _MUXERS: Final = {
 class MediaArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A conversion. `output` is a file that is kept as an artifact, or a stream.
 
-    `codec` and `audio_codec` are names of ffmpeg encoders or of codecs. `video` and `audio` say
-    which of the two the output has. `tool` overrides the automatic choice. `options` are for ffmpeg
-    only.
+    `codec` and `audio_codec` name ffmpeg encoders or codecs. `video` and `audio` say which of the
+    two the output has. `tool` overrides the automatic choice. `options` are for ffmpeg only.
     """
 
     input: Annotated[str | Source, about("A file or a stream.")]
     output: Annotated[str, about("The file to keep as an artifact, or a stream.")]
     codec: Annotated[str, about("An encoder (libx264) or a codec (h264).")] = "libx264"
-    audio_codec: Annotated[str, about("The same for sound.")] = "aac"
+    audio_codec: Annotated[str, about("The encoder or codec for sound.")] = "aac"
     video: Annotated[bool, about("The output has pictures.")] = True
     audio: Annotated[bool, about("The output has sound.")] = True
     tool: Annotated[
-        Literal["auto", "ffmpeg", "gstreamer"], about("What converts; auto: what a worker has.")
+        Literal["auto", "ffmpeg", "gstreamer"],
+        about("The tool that converts; auto: whichever a worker has."),
     ] = "auto"
     options: Annotated[list[str], about("Options, for ffmpeg only.")] = []
-    duration: Annotated[float | str | None, about("How long the media is, such as 15m.")] = None
+    duration: Annotated[float | str | None, about("The duration of the media, such as 15m.")] = None
 
 
 class MediaTask:
@@ -116,7 +116,7 @@ def choose_tool(queue: str, output: str, gstreamer_present: bool) -> Tool:
 
 
 def timed_as(task: str, args: object) -> str:
-    """Returns the task whose timeout applies: a `media` job has its tool's, ffmpeg if both fit."""
+    """Returns the task whose timeout applies: the tool's for a `media` job, ffmpeg if both fit."""
     if task != MediaTask.name:
         return task
     return "gstreamer" if _needs_gstreamer(read_args(args)) else "ffmpeg"

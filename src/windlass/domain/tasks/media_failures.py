@@ -1,4 +1,4 @@
-"""Classifies failures by what ffmpeg and GStreamer wrote."""
+"""Classifies failures by the messages of ffmpeg and GStreamer."""
 
 import re
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ class Verdict(NamedTuple):
 
 
 # The first match counts: a full disk also ends in "Conversion failed", a lost connection also in
-# "Input/output error". Without a match the work itself failed.
+# "Input/output error". Without a match, the work itself failed.
 _PATTERNS: Final = (
     (
         FailureClass.RESOURCE,
@@ -57,7 +57,7 @@ _PATTERNS: Final = (
 _TABLE: Final = tuple(
     (failure, re.compile(pattern, re.IGNORECASE)) for failure, pattern in _PATTERNS
 )
-# ffmpeg says only that the file ended where a server closes the connection without an answer.
+# ffmpeg reports only the end of the file if a server closes the connection without an answer.
 _CUT_OFF: Final = re.compile(
     r"^error opening input file ([a-z]+://\S+?)\.?\s*\nerror opening input files: end of file",
     re.IGNORECASE | re.MULTILINE,

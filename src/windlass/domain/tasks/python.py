@@ -18,7 +18,7 @@ from windlass.domain.tasks.kind import TaskPlan
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 
-# How the program's own module is called in itself, and in processes of `multiprocessing`.
+# The name of the program's own module inside itself and inside processes of `multiprocessing`.
 MAIN: Final = frozenset({"__main__", "__mp_main__"})
 
 
@@ -29,7 +29,8 @@ def importable_name(module: str) -> str | None:
 
 def name_of_main() -> str | None:
     """Returns the name under which another process can import the main module."""
-    # While a process of `multiprocessing` imports the program, its `__main__` is another.
+    # While a process of `multiprocessing` imports the program, its `__main__` is a different
+    # module.
     main = sys.modules.get("__mp_main__") or sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     if spec is not None:
@@ -64,7 +65,7 @@ class PythonTask:
 def read_args(args: object, field: str) -> PythonArgs:
     """Returns the call that a job's arguments describe."""
     if type(args) is dict and len(args) == 3:
-        # Clients write it like this; for a path we have seen, nothing is left to check.
+        # Clients write this form; for a path we have seen, nothing is left to check.
         function, listed, named = args.get("function"), args.get("args"), args.get("kwargs")
         known = isinstance(function, str) and function in _SEEN
         if known and isinstance(listed, list) and named == {}:
@@ -91,9 +92,9 @@ def _check_path(path: str, field: str) -> None:
 
 
 class NotAllowed(InvalidInput):
-    """This worker does not let jobs name the function's module; another one may."""
+    """This worker does not allow jobs to use the function's module; another one may."""
 
-    why = "its module is not among those that the worker allows"
+    why = "its module is not among those this worker allows"
 
     def __init__(self, field: str, expected: str, function: str) -> None:
         super().__init__(field, expected, function)
@@ -104,8 +105,8 @@ class Importable:
     """Which modules jobs may name on a worker, whatever else can be imported there.
 
     Without patterns, everything but the standard library and Windlass itself: those have no
-    functions for jobs, and importing some of them has effects. A pattern is a module, with all
-    those below it, or has `*` in it, as file names do.
+    functions for jobs, and importing some of them has side effects. A pattern is a module with
+    everything below it, or contains `*` as file globs do.
     """
 
     def __init__(self, patterns: Sequence[str] = (), preloaded: Sequence[str] = ()) -> None:
@@ -118,7 +119,7 @@ class Importable:
         if module in self._preloaded:
             return
         if not self._patterns and module.partition(".")[0] in _OWN:
-            expected = "of your own modules, not of the standard library or Windlass"
+            expected = "in your own modules, not in the standard library or Windlass"
             raise InvalidInput(field, expected, function)
         if self._patterns and not any(_covers(one, module) for one in self._patterns):
             expected = f"in one of the modules that this worker allows: {', '.join(self._patterns)}"

@@ -1,7 +1,7 @@
-"""Forms in arguments that stand for something else, such as the result of a job.
+"""References in arguments: values that stand for something else, such as the result of a job.
 
-Each is an object with one key. `{"$literal": VALUE}` is VALUE as it is, so that every value can be
-written; what is inside VALUE is looked at again.
+Each is an object with one key. `{"$literal": VALUE}` is VALUE as it is, so that any value can be
+written; references inside VALUE still count.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,11 @@ from windlass.domain.values.errors import InvalidInput
 RESULT: Final = "$result"
 TEXT: Final = "$text"  # {"$text": [PART, …]}: texts and results of jobs, joined
 LOOKUP: Final = "$lookup"  # {"$lookup": NAME}: an artifact by its name
-FILE: Final = "$file"  # {"$file": …}: a file that was uploaded, or that a job has left
+FILE: Final = "$file"  # {"$file": …}: a file that was uploaded, or that a job produced
 LITERAL: Final = "$literal"
 RESERVED: Final = frozenset({RESULT, TEXT, LOOKUP, FILE, LITERAL})
 
-DIGEST: Final = "sha256"  # in a file: an upload
+DIGEST: Final = "sha256"  # inside a file reference: an upload
 MAX_JOB_ID: Final = 2**62  # the highest id of a job
 Replace = Callable[[Any], Any]
 
@@ -48,7 +48,9 @@ def refers(value: object) -> bool:
 
 
 def results_in(value: object, field: str) -> Iterator[int | str]:
-    """Yields the jobs whose results a JSON value names; raises `InvalidInput` for none."""
+    """Yields the jobs whose results a JSON value names; raises `InvalidInput` for an invalid
+    one.
+    """
     for reference in references_in(value, RESULT):
         job = job_of(reference)
         if not (isinstance(job, str) and job) and not (type(job) is int and 1 <= job <= MAX_JOB_ID):
@@ -58,7 +60,7 @@ def results_in(value: object, field: str) -> Iterator[int | str]:
 
 
 def job_of(reference: Any) -> Any:
-    """Returns the job that a reference to a result names; None if it is no such reference."""
+    """Returns the job that a reference to a result names; None for anything else."""
     if not isinstance(reference, dict):
         return reference
     fits = set(reference) == {"job", "output"} and isinstance(reference["output"], str)
@@ -66,7 +68,7 @@ def job_of(reference: Any) -> Any:
 
 
 def with_job(reference: Any, job: int | str) -> dict[str, Any]:
-    """Returns the same reference to the result of another job."""
+    """Returns the same reference for another job."""
     return {RESULT: {**reference, "job": job} if isinstance(reference, dict) else job}
 
 
@@ -76,7 +78,7 @@ def output_of(result: Any, name: str) -> Any:
 
 
 def joined(parts: Any, resolve: Replace) -> str:
-    """Returns the text of a `$text`; `resolve` returns what a reference to a result stands for."""
+    """Returns the text of a `$text`; `resolve` returns the result behind a reference."""
     texts: list[str] = []
     for part in parts if isinstance(parts, list) else [parts]:
         refers = isinstance(part, dict) and len(part) == 1 and RESULT in part
@@ -85,7 +87,7 @@ def joined(parts: Any, resolve: Replace) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Returns a value as a word of a program: texts as they are, all others as JSON."""
+    """Returns a value as an argument of a program: texts as they are, all others as JSON."""
     if isinstance(value, str):
         return value
     return "" if value is None else msgspec.json.encode(value).decode()

@@ -1,7 +1,7 @@
-"""What workers tell about the functions they have imported, so that a page can offer a form.
+"""What workers report about the functions they have imported, so that a page can offer a form.
 
-A worker is not trusted: what it tells is read into fixed fields, bounded in number and size, and
-text keeps only printable characters. Whatever does not fit is left out.
+A worker is not trusted: its report is read into fixed fields, bounded in number and size, and text
+keeps only printable characters. Whatever does not fit is left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +24,9 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A function that a worker has imported.
 
-    `name` is that of its task, or its path; `schema` describes its arguments as an object, which
-    are given as a list if they are `positional`, in this `order`. `options` are those of its jobs.
+    `name` is the name of its task, or its path; `schema` describes its arguments as an object. If
+    they are `positional`, they are given as a list in this `order`. `options` are the options of
+    its jobs.
     """
 
     name: str
@@ -39,23 +40,25 @@ class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
-    """Returns what a worker tells: the first that fit; one that is too long without its schema."""
-    told: list[dict[str, Any]] = []
+    """Returns a worker's report: the first tasks that fit; one that is too long loses its
+    schema.
+    """
+    reported: list[dict[str, Any]] = []
     left = ALL_LIMIT
     for task in tasks:
         short = task
         if _size(task) > TASK_LIMIT:
             short = msgspec.structs.replace(task, schema={}, options={}, order=[])
         left -= _size(short)
-        if left < 0 or len(told) == MAX_TASKS:
+        if left < 0 or len(reported) == MAX_TASKS:
             break
-        told.append(msgspec.to_builtins(short))
-    return told
+        reported.append(msgspec.to_builtins(short))
+    return reported
 
 
-def unpack(told: object) -> list[ReportedTask]:
-    """Returns what a worker told, as far as it fits; never raises."""
-    listed = told[:MAX_TASKS] if isinstance(told, list) else ()
+def unpack(reported: object) -> list[ReportedTask]:
+    """Returns the tasks a worker reported, as far as they fit; never raises."""
+    listed = reported[:MAX_TASKS] if isinstance(reported, list) else ()
     return [task for one in listed if (task := _read(one)) is not None]
 
 
@@ -65,7 +68,7 @@ def _read(one: object) -> ReportedTask | None:
         refuse_deep(one, "task")
         if _size(task) > TASK_LIMIT:
             return None
-    except Exception:  # Whatever a worker sends: it is not shown.
+    except Exception:  # A worker may send anything; this entry is not shown.
         return None
     name, path = _plain(task.name, NAME_LIMIT), _plain(task.path, NAME_LIMIT)
     if not name or name != task.name or path != task.path:
@@ -87,7 +90,7 @@ def _size(task: ReportedTask) -> int:
 
 
 def _plain(text: str, limit: int) -> str:
-    """Returns text without control characters and what else is not printed, cut."""
+    """Returns text without control and other unprintable characters, cut to length."""
     return "".join(one for one in text[:limit] if one.isprintable())
 
 

@@ -11,7 +11,8 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import parse_duration_ms, parse_size
 
-TEXTS: Final = ("argv", "env", "stdin")  # arguments that are texts, also if results stand there
+# arguments that must be texts, even if results replace them
+TEXTS: Final = ("argv", "env", "stdin")
 MAX_WORDS: Final = 100_000
 MAX_FILES: Final = 1_000
 MAX_OUTPUTS: Final = 100
@@ -25,7 +26,7 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """An artifact placed into the working directory before the program starts.
 
     `artifact` is the name of one of `job`'s, or an object that names both; a `{"$lookup": NAME}`
-    becomes one when the job is assigned. `path` is where it goes; without one it keeps its name.
+    becomes one when the job is assigned. `path` is where it goes; by default it keeps its name.
     `file` is an uploaded file instead, `{"$file": {"sha256": …, "path": …}}`, which the worker
     places before the job starts.
     """
@@ -45,21 +46,26 @@ class ShellArgs(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `memory` is bytes or text ("512MiB"), `cpu_time` seconds or text ("90s").
     """
 
-    argv: Annotated[list[str], about("The program, then its arguments.")]
+    argv: Annotated[list[str], about("The program and its arguments.")]
     env: Annotated[
-        dict[str, str], about('Variables of its environment: {"NAME": "value"}.')
+        dict[str, str], about('Environment variables: {"NAME": "value"}.')
     ] = {}  # fmt: skip
-    stdin: Annotated[str | None, about("Text that it reads from its standard input.")] = None
+    stdin: Annotated[str | None, about("The text of its standard input.")] = None
     inputs: Annotated[
         list[Input],
-        about('Artifacts of other jobs to put beside it: [{"job": 7, "artifact": "a.zip"}].'),
+        about('Artifacts of other jobs to place in its folder: [{"job": 7, "artifact": "a.zip"}].'),
     ] = []
-    artifacts: Annotated[list[str], about("Patterns of files to keep, such as report/*.html.")] = []
+    artifacts: Annotated[list[str], about("Globs of files to keep, such as report/*.html.")] = []
     outputs: Annotated[
-        list[str], about("Names of values that it writes to $WINDLASS_OUTPUTS, as its result.")
+        list[str],
+        about("Names of values that it writes to $WINDLASS_OUTPUTS; they become its result."),
     ] = []
-    memory: Annotated[int | str | None, about("The most for each process, such as 512MiB.")] = None
-    cpu_time: Annotated[float | str | None, about("The most for each process, such as 90s.")] = None
+    memory: Annotated[int | str | None, about("Memory limit of each process, such as 512MiB.")] = (
+        None
+    )
+    cpu_time: Annotated[
+        float | str | None, about("CPU time limit of each process, such as 90s.")
+    ] = None
 
 
 class ShellTask:
@@ -70,7 +76,8 @@ class ShellTask:
     def check(self, args: object, field: str = "args") -> TaskPlan:
         """Returns the arguments as `ShellArgs`; raises `InvalidInput` for a wrong one.
 
-        Results of other jobs may be words and variables; they come when the job is assigned.
+        Words and variables may be results of other jobs, which are filled in when the job is
+        assigned.
         """
         try:
             return TaskPlan(read_args(args, field))
@@ -101,7 +108,7 @@ def read_args(args: object, field: str = "args") -> ShellArgs:
 
 
 def _filled(args: object) -> object:
-    """Returns arguments with a text in place of each reference to a result."""
+    """Returns arguments with a text instead of each reference to a result."""
     return replaced(replaced(args, TEXT, lambda _: "-"), RESULT, lambda _: "-")
 
 
@@ -159,7 +166,7 @@ def _check_inputs(inputs: list[Input], field: str) -> None:
             if item.job is None or not 1 <= item.job <= 2**62:
                 raise InvalidInput(f"{where}.job", "the id of a job", item.job)
         elif not item.artifact:
-            raise InvalidInput(f"{where}.artifact", "a name, or an object that names one", {})
+            raise InvalidInput(f"{where}.artifact", "a name, or an object with a name", {})
         if item.path is not None:
             check_path(item.path, f"{where}.path")
 

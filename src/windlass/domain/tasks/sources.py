@@ -1,4 +1,4 @@
-"""What media jobs read and write: files, artifacts of other jobs, and streams."""
+"""The media that jobs read and write: files, artifacts of other jobs, and streams."""
 
 import re
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """The lists in a worker's metadata that decide whose jobs it takes: tasks and namespaces.
 
-A list that cannot be read, or names what nobody knows, would let in what its author wanted to
-keep out. So it is refused wherever it is set.
+A list that cannot be read, or has unknown names, would admit what its author wanted to keep out. So
+it is refused wherever it is set.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,12 +15,12 @@ from windlass.domain.values.names import did_you_mean, is_name
 
 BUILT_IN: Final = frozenset(kind.name for kind in KINDS)
 LISTS: Final = {DENYLIST: "tasks", ALLOWLIST: "tasks", NAMESPACES: "namespaces"}
-SIMILAR: Final = 0.8  # names so alike are taken for one another
+SIMILAR: Final = 0.8  # names this similar count as misspelt
 MAX_SHOWN: Final = 10
 
 
 def check_lists(metadata: Mapping[str, object], field: str) -> None:
-    """Raises `InvalidInput` unless each of the lists is one of names, or a single name."""
+    """Raises `InvalidInput` unless each of the lists holds names, or is a single name."""
     for key, of in LISTS.items():
         value = metadata.get(key, ())
         names = [value] if isinstance(value, str) else value
@@ -29,10 +29,10 @@ def check_lists(metadata: Mapping[str, object], field: str) -> None:
 
 
 def check_own_lists(metadata: Mapping[str, object], field: str) -> None:
-    """Raises `InvalidInput` if a worker that describes itself denies a task by a misspelt name.
+    """Raises `InvalidInput` if a worker's own description denies a task by a misspelt name.
 
-    It may know tasks that nobody has heard of, so its names are only compared with each other and
-    with the tasks that come with Windlass.
+    It may know tasks of its own, so its names are only compared with each other and with the tasks
+    that come with Windlass.
     """
     known = BUILT_IN | names_in(metadata, ALLOWLIST)
     for name in names_in(metadata, DENYLIST) - known:
@@ -42,10 +42,10 @@ def check_own_lists(metadata: Mapping[str, object], field: str) -> None:
 
 
 def check_tasks(metadata: Mapping[str, object], known: Collection[str], field: str) -> None:
-    """Raises `InvalidInput` if the lists name tasks that are not known.
+    """Raises `InvalidInput` if the lists name unknown tasks.
 
-    A task to allow may come with a worker that is not there yet, so it is only refused if it looks
-    like a known one. A task to deny must be known: else the list would deny nothing.
+    An allowed task may come with a worker that does not exist yet, so it is only refused if it
+    looks like a known one. A denied task must be known: otherwise the list would deny nothing.
     """
     for key in (DENYLIST, ALLOWLIST):
         for name in sorted(names_in(metadata, key).difference(known)):

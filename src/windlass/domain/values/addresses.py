@@ -1,4 +1,4 @@
-"""Addresses and networks as options name them, and how messages show the address of a store."""
+"""Addresses and networks as options name them, and store addresses as messages show them."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def is_in(address: Address, networks: Sequence[Network]) -> bool:
 
 
 def without_password(address: str) -> str:
-    """Returns an address that may be shown, and that works where the password is known."""
+    """Returns an address that is safe to show, and still works where the password is known."""
     parts = urlsplit(address)
     user, at, place = parts.netloc.rpartition("@")
     kept = [pair for pair in parse_qsl(parts.query) if pair[0] != "password"]

@@ -33,26 +33,26 @@ def convert(value: object, kind: type[T], field: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise _explain_misfit(kind, str(error), field) from None
-    except UnicodeEncodeError:  # Arguments of a command may hold bytes that are no text.
+    except UnicodeEncodeError:  # Arguments of a command may hold bytes that are not text.
         raise InvalidInput(field, "valid text", "a lone surrogate") from None
     except RecursionError:
         raise InvalidInput(field, "nested less deeply", "a very deep value") from None
 
 
 class Misfit(NamedTuple):
-    """What msgspec says about a value, in parts; what it does not mention is None."""
+    """A parsed message of msgspec about a value; None for what it does not mention."""
 
     what: str
     path: str  # from the value on, such as `.jobs[0].task`
-    missing: str | None  # a required field
-    unknown: str | None  # a field that there is not
+    missing: str | None  # a missing required field
+    unknown: str | None  # an unknown field
     types: str | None  # the expected ones, separated by ` | `
-    more: str = ""  # about these, such as a range
-    got: str | None = None  # the type that came instead
+    more: str = ""  # what else it says, such as a range
+    got: str | None = None  # the type of the given value
 
 
 def read_misfit(message: str) -> Misfit:
-    """Reads a message of msgspec."""
+    """Parses a message of msgspec."""
     at = _AT.fullmatch(message)
     what, path = (at["what"], at["path"] or "") if at else (message, "")
     if field := _FIELD.fullmatch(what):
@@ -65,7 +65,7 @@ def read_misfit(message: str) -> Misfit:
 
 
 def _explain_misfit(kind: type, message: str, field: str) -> InvalidInput:
-    """Returns what msgspec says about a value as an error of ours."""
+    """Returns msgspec's message about a value as one of our errors."""
     misfit = read_misfit(message)
     where = field + misfit.path
     if misfit.unknown is not None:
@@ -82,5 +82,5 @@ def _explain_misfit(kind: type, message: str, field: str) -> InvalidInput:
 
 
 def named_types(types: str, names: Mapping[str, str]) -> str:
-    """Returns the names that people use: `str | null` is "text or nothing"."""
+    """Returns types as people name them: `str | null` is "text or nothing"."""
     return " or ".join(names.get(name, name) for name in types.split(" | "))

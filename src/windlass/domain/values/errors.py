@@ -1,8 +1,8 @@
 """The small tree of errors that callers see.
 
 Each message says what was expected and what we got. Normal outcomes (a lost lease, nothing to do)
-are values in an answer, never errors. `MissingExtra` names the extra of Windlass that installs a
-package which only some installations have.
+are values in an answer, never errors. `MissingExtra` names the extra of Windlass that installs an
+optional package.
 """
 
 import math
@@ -16,13 +16,15 @@ _MAX_INT_BITS = 256
 
 
 class _NotKnown:
-    """Its only value is the same after pickling: errors travel between processes of a program."""
+    """The sentinel for an unknown value; it survives pickling, as errors travel between
+    processes.
+    """
 
     def __reduce__(self) -> str:
         return "NOT_KNOWN"
 
 
-NOT_KNOWN: Final = _NotKnown()  # what came is not known
+NOT_KNOWN: Final = _NotKnown()  # the given value is not known
 
 
 class WindlassError(Exception):
@@ -71,14 +73,14 @@ class InvalidInput(WindlassError):
         return f"expected {self.field}{of} to be {self.expected}{got}{end}"
 
     def details(self) -> dict[str, object]:
-        told: dict[str, object] = {"field": self.field, "expected": self.expected}
+        body: dict[str, object] = {"field": self.field, "expected": self.expected}
         if self.got is not NOT_KNOWN:
-            told["got"] = _plain(self.got)
-        return {**told, "hint": self.hint} if self.hint else told
+            body["got"] = _plain(self.got)
+        return {**body, "hint": self.hint} if self.hint else body
 
 
 class UnknownName(InvalidInput):
-    """A name that is not among the known ones; `place` says where it is, such as "FILE:LINE: "."""
+    """A name that is not a known one; `place` says where it is, such as "FILE:LINE: "."""
 
     def __init__(
         self, kind: str, name: str, expected: str, hint: str = "", place: str = ""
@@ -96,7 +98,7 @@ class UnknownName(InvalidInput):
 
 
 def read_invalid_input(error: Mapping[str, Any]) -> InvalidInput:
-    """Returns the error that `describe` has written."""
+    """Returns the error from the body that `describe` wrote."""
     field, hint = str(error.get("field", "request")), str(error.get("hint", ""))
     expected, got = str(error.get("expected", error["message"])), error.get("got", NOT_KNOWN)
     if error.get("unknown"):
@@ -137,12 +139,12 @@ class NotFound(WindlassError):
         return f"{self.kind} {shorten(self.id)} does not exist{end}"
 
     def details(self) -> dict[str, object]:
-        told = {"field": self.kind, "got": _plain(self.id)}
-        return {**told, "hint": self.hint} if self.hint else told
+        body = {"field": self.kind, "got": _plain(self.id)}
+        return {**body, "hint": self.hint} if self.hint else body
 
 
 class Lost(NotFound):
-    """A job or workflow whose id was answered, and that the database has lost since."""
+    """A job or workflow whose id was answered, and which the database has lost since."""
 
     def __init__(self, kind: str, id: object, message: str) -> None:  # noqa: A002 - as shown
         super().__init__(kind, id)
@@ -197,7 +199,7 @@ class Overloaded(WindlassError):
 
 
 class TooManyRequests(Overloaded):
-    """One caller has too much under way: nothing was done, try again later."""
+    """One caller has too many requests open: nothing was done, try again later."""
 
     code = "too_many_requests"
 
@@ -241,16 +243,18 @@ class Unreachable(WindlassError):
 
 
 class WrongServer(Unreachable):
-    """Something answers at an address that is no server of Windlass, or speaks otherwise."""
+    """Something answers at an address, but it is not a Windlass server, or speaks another
+    protocol.
+    """
 
     code = "wrong_server"
 
     def __init__(self, server: str, why: str) -> None:
-        super().__init__(f"{server} is no server of Windlass: {why}", sent=False)
+        super().__init__(f"{server} is not a Windlass server: {why}", sent=False)
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yields an error and what led to it, each once: such a chain may lead back to itself."""
+    """Yields an error and its causes, each once: such a chain may be circular."""
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -292,12 +296,12 @@ def _plain(value: object) -> object:
 
 
 class WaitTimeout(WindlassError, TimeoutError):
-    """A wait lasted too long: nothing came for `wait_for` or `ask`, or a job has not ended."""
+    """A wait timed out: nothing came for `wait_for` or `ask`, or a job has not ended."""
 
     code = "wait_timeout"
 
 
-# The extra that each package comes with, by the name it is imported under.
+# The extra that installs each package, by its import name.
 EXTRAS: Final = {
     "asyncpg": "postgres",
     "boto3": "ec2",
@@ -327,7 +331,7 @@ class MissingExtra(WindlassError, ImportError):
 
 
 def missing_extra(error: ImportError, extra: str | None = None) -> MissingExtra | None:
-    """Returns the error to raise for a package of an extra; None if it is not one of those."""
+    """Returns the error to raise for a package of an extra; None for any other package."""
     module = (error.name or "").partition(".")[0]
     known = EXTRAS.get(module)
     return None if known is None else MissingExtra(module, extra or known)
@@ -335,7 +339,7 @@ def missing_extra(error: ImportError, extra: str | None = None) -> MissingExtra 
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Raises `MissingExtra` for an import inside that needs this extra."""
+    """Raises `MissingExtra` if an import inside fails that needs this extra."""
     try:
         yield
     except ImportError as error:

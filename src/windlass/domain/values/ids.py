@@ -1,8 +1,8 @@
 """The ids of jobs, workers, workflows and shapes, and the numbers of attempts and leases.
 
-All are plain integers when the program runs. For the type checker each is a type of its own, so
-that no call gives a worker where a job is expected. What comes from outside becomes one where it
-is parsed or looked up: `JobId(number)`.
+At run time all are plain integers. For the type checker each is a type of its own, so that no call
+passes a worker where a job is expected. A number from outside gets its type where it is parsed or
+looked up: `JobId(number)`.
 """
 
 from typing import Final, NewType

@@ -1,10 +1,10 @@
-"""A small part of JSON Schema: what the answer to a question must look like.
+"""A subset of JSON Schema: what the answer to a question must look like.
 
 Supported are `type`, `enum`, `const`, `properties`, `required`, `additionalProperties`, `items`,
 `prefixItems`, `uniqueItems`, `anyOf`, `$ref` into `$defs`, bounds of numbers, texts and lists,
-`contentEncoding` (base64), and `format` as far as it stands for a type of Python. Other formats,
-`title`, `description`, `default` and `examples` are for people. Anything else is refused, since a
-check that is silently left out would be worse.
+`contentEncoding` (base64), and `format` as far as it stands for a Python type. Other formats,
+`title`, `description`, `default` and `examples` are for people. Anything else is refused, since
+skipping a check silently would be worse.
 """
 
 import base64
@@ -48,9 +48,9 @@ _BASE64: Final = _Format(lambda text: base64.b64decode(text, validate=True), "by
 
 
 def misfit(schema: Mapping[str, Any], text: str) -> str | None:
-    """Returns what a text should be by `format` or `contentEncoding`; None if it is that.
+    """Returns what a text should be by `format` or `contentEncoding`; None if it fits.
 
-    Formats that are not known here, such as `email`, are for people.
+    Formats that are unknown here, such as `email`, are for people.
     """
     name = schema.get("format")
     wanted = _FORMATS.get(name) if isinstance(name, str) else None
@@ -68,7 +68,7 @@ def misfit(schema: Mapping[str, Any], text: str) -> str | None:
 _OR: Final = " or "
 
 DEPTH: Final = 50
-BRANCHES: Final = 20_000  # references and alternatives that one comparison follows
+BRANCHES: Final = 20_000  # references and alternatives followed by one comparison
 
 _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
@@ -163,7 +163,7 @@ def find_mismatch(schema: Any, value: Any, field: str) -> Mismatch | None:
 
 
 class _Comparison:
-    """Compares one value with one schema, within a number of branches."""
+    """Compares one value with one schema, within a limited number of branches."""
 
     def __init__(self, defs: Mapping[str, Any]) -> None:
         self._defs = defs
@@ -246,7 +246,7 @@ def _plain(schema: Mapping[str, Any], value: Any, field: str) -> Mismatch | None
     if isinstance(value, str) and (wanted := misfit(schema, value)) is not None:
         return Mismatch(field, wanted, value)
     if isinstance(value, list) and schema.get("uniqueItems") is True and _repeats(value):
-        return Mismatch(field, "a list without the same item twice", value)
+        return Mismatch(field, "a list without duplicates", value)
     return None
 
 
@@ -256,7 +256,7 @@ def _types_of(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def _repeats(items: Sequence[Any]) -> bool:
-    """Returns whether a list has an item twice; JSON as text is what can be compared quickly."""
+    """Returns whether a list has a duplicate; compares items as JSON text, which is fast."""
     return len({msgspec.json.encode(item, order="sorted") for item in items}) < len(items)
 
 

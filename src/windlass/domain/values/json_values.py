@@ -1,7 +1,7 @@
-"""Checks that JSON from outside is bounded in depth, and that every reader understands it.
+"""Checks that JSON from outside has a bounded depth and that every reader understands it.
 
-Much of what reads such values calls itself for each level, and Python ends that after about 1,000
-calls. So values are checked once, where they are decoded.
+Most readers of such values are recursive, and Python stops after about 1,000 nested calls. So
+values are checked once, where they are decoded.
 """
 
 import math
@@ -12,14 +12,14 @@ import msgspec
 
 from windlass.domain.values.errors import InvalidInput
 
-MAX_DEPTH: Final = 100  # lists and objects inside one another, in one request or submission
+MAX_DEPTH: Final = 100  # nested lists and objects in one request or submission
 _ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _EXPECTED: Final = f"at most {MAX_DEPTH} lists and objects inside one another"
 
 
 def check_depth(value: Any, field: str, text: bytes = b"") -> None:
-    """Raises `InvalidInput` if `value` is deeper; `text` is the JSON it was made of, if known."""
+    """Raises `InvalidInput` if `value` is deeper; `text` is its JSON, if known."""
     if text and _is_shallow(text):
         return
     level = [(name, inner) for name, inner in _named(value, field) if _is_container(inner)]
@@ -36,12 +36,12 @@ def check_depth(value: Any, field: str, text: bytes = b"") -> None:
 
 
 def _is_shallow(text: bytes) -> bool:
-    """Returns whether this JSON is surely not too deep; brackets inside its texts count too."""
+    """Returns whether this JSON is surely shallow enough; brackets inside texts count too."""
     if text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return True
     brackets = text.translate(_ALIKE, _NO_BRACKETS)
     for _ in range(MAX_DEPTH):
-        left = brackets.replace(b"[]", b"")  # takes the innermost away
+        left = brackets.replace(b"[]", b"")  # removes the innermost pair
         if len(left) == len(brackets):
             break
         brackets = left
@@ -58,7 +58,7 @@ def _is_container(value: Any) -> bool:
 
 
 def _named(value: Any, field: str) -> Iterable[tuple[str, Any]]:
-    """Returns what is directly inside, with its name; fields of a body have only their own."""
+    """Yields the direct parts, with their names; fields of a body have only their own."""
     inside = "" if field == "body" else f"{field}."
     if isinstance(value, msgspec.Struct):
         return [(inside + name, getattr(value, name)) for name in value.__struct_fields__]

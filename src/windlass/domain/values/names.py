@@ -1,7 +1,7 @@
-"""What names look like, which known name a misspelt one is close to, and patterns of callers.
+"""Valid names, suggestions for misspelt names, and patterns given by callers.
 
-Regular expressions of callers are those of RE2, which takes time in proportion to the text whatever
-the pattern: a hostile one cannot keep a server busy, as it can with the module `re`.
+Callers' regular expressions use RE2, whose time grows linearly with the text, whatever the pattern:
+a hostile one cannot keep a server busy, as it could with the module `re`.
 """
 
 from collections.abc import Callable, Iterable
@@ -47,7 +47,7 @@ Finds = Callable[[str], bool]
 
 @lru_cache(maxsize=100)
 def compile_pattern(pattern: str) -> Finds:
-    """Returns a function that searches a text, in which ^ and $ are the ends of lines.
+    """Returns a function that searches a text in which ^ and $ match at line ends.
 
     Raises `InvalidInput` for a bad pattern.
     """
@@ -61,15 +61,15 @@ def compile_pattern(pattern: str) -> Finds:
     try:
         search = re2.compile(f"(?m){pattern}", options).search
     except re2.error as error:
-        told = error.args[0] if error.args else b""
-        said = told.decode(errors="replace") if isinstance(told, bytes) else str(told)
-        raise InvalidInput("regex", "a regular expression of RE2", pattern, said) from None
+        raw = error.args[0] if error.args else b""
+        message = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+        raise InvalidInput("regex", "a regular expression of RE2", pattern, message) from None
     return lambda text: search(text) is not None
 
 
 def looks_at_lines(pattern: str) -> bool:
-    """Returns whether a match in a text is certainly one among other lines before and after it.
+    """Returns whether a match in a text surely remains one when lines are added around it.
 
-    Flags and the ends of the whole text (\\A, \\z) may make a difference.
+    Flags and the anchors of the whole text (\\A, \\z) may make a difference.
     """
     return not any(part in pattern for part in ("\\A", "\\z", "(?"))

@@ -1,7 +1,7 @@
-"""Options document themselves: unit, smallest value and meaning are in their type.
+"""Options document themselves: their types hold the unit, smallest value and meaning.
 
-The reference page, `--help`, the names in files and in the environment, and the checks at start
-are all made from it. Values are read as people write them in a file, a variable or a flag.
+The reference page, `--help`, the names in files and in the environment, and the checks at start all
+come from there. Values are read as people write them in a file, a variable or a flag.
 """
 
 import re
@@ -39,7 +39,7 @@ class Option(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """Returns its name for people, without the unit of the field."""
+        """Returns its name for people, without the unit suffix of the field."""
         return shown_name(self.name, self.unit)
 
     @property
@@ -83,7 +83,7 @@ def doc(unit: str, description: str, least: float = 0) -> Meta:
 
 
 def describe_fields(kind: type[Struct], prefix: str = "") -> list[Option]:
-    """Returns the options of a type in order, those of nested types under `name.`."""
+    """Returns the options of a type in order, including nested types under `name.`."""
     options: list[Option] = []
     for field in fields(kind):
         name = prefix + field.name
@@ -120,12 +120,12 @@ def shown_name(name: str, unit: str) -> str:
 
 
 def _show_duration(ms: int) -> str:
-    """Works like `format_duration`, but shows whole days as days."""
+    """Formats like `format_duration`, but shows whole days as days."""
     return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
 
 
 def _show_size(size: int) -> str:
-    """Works like `format_size`, but never rounds: what is shown can be set."""
+    """Formats like `format_size`, but never rounds, so that the result can be set again."""
     shown = format_size(size)
     return shown if parse_size(shown) == size else f"{size}B"
 
@@ -153,7 +153,7 @@ def _check_number(name: str, value: object, fraction: bool, meta: Meta) -> None:
     is_ms = unit == "ms"
     least = (meta.extra or {}).get("least", 0)
     largest = _MAX_OF_UNIT.get(unit, _MAX_COUNT)
-    # Written so that NaN, which compares false with everything, is refused too.
+    # Written this way so that NaN, which compares false with everything, is refused too.
     if not value >= least:
         bound, got = (shown_ms(least), shown_ms(value)) if is_ms else (least, value)
         raise InvalidInput(shown_name(name, unit), f"at least {bound}", got)
@@ -200,7 +200,7 @@ def read_typed(option: Option, value: object, field: str) -> object:
 
 
 def read_entry(option: Option, value: object, field: str) -> object:
-    """Returns one value; of a table, the one under a name."""
+    """Returns one value; for a table, the value under a name."""
     if option.kind == int | None and value == NEVER:
         return None
     if option.unit == "ms":

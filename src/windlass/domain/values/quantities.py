@@ -38,7 +38,7 @@ _SIZE_UNITS: Final = {
 }
 _SIZE: Final = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[a-z]*)")
 
-_MAX_WHOLE: Final = 10_000  # of a unit that is not the largest: 4000GiB, not 3.9TiB
+_MAX_WHOLE: Final = 10_000  # if its unit is not the largest one: 4000GiB, not 3.9TiB
 _BEFORE_UNIT: Final = re.compile(r"(?<=[0-9])(?=[A-Z])")
 
 _DURATION_EXPECTED: Final = "a duration such as 90 (seconds), 500ms, 90s, 15m, 6h, 2d, 1w or 2m30s"
@@ -49,7 +49,7 @@ DurationLike = float | str | timedelta  # seconds, text such as 15m, or a timede
 
 
 def wait_seconds(timeout: DurationLike | None) -> float | None:
-    """Returns how long to wait at most, in seconds; None: without end."""
+    """Returns the maximum wait in seconds; None means without end."""
     if timeout is None or isinstance(timeout, int | float):
         return timeout
     return parse_duration_ms(timeout, "timeout") / 1000
@@ -86,8 +86,8 @@ def format_duration(ms: int) -> str:
 def readable_duration(ms: int) -> str:
     """Returns a duration as people read it: 340 ms, 4.1 s, 3 min 20 s, 2 h 5 min, 3 d 4 h.
 
-    The dashboard writes the same (`dashboard/src/ui/format.ts`). Use `format_duration` for what
-    people can type.
+    The dashboard uses the same format (`dashboard/src/ui/format.ts`). Use `format_duration` for
+    what people can type.
     """
     if ms < 0:
         return "−" + readable_duration(-ms)
@@ -137,7 +137,7 @@ def format_size(size: int) -> str:
 def readable_size(size: int) -> str:
     """Returns a size as people read it: 512 B, 8.5 KiB, 11.1 MiB, 250 GiB, 8 TiB.
 
-    The dashboard writes the same. Use `format_size` for what people can type.
+    The dashboard uses the same format. Use `format_size` for what people can type.
     """
     if size < 0:
         return "−" + readable_size(-size)
@@ -151,7 +151,7 @@ def readable_size(size: int) -> str:
 
 
 def readable_limit(size: int) -> str:
-    """Returns a size that somebody has set, in a unit that shows it exactly: 10 MB, 512 MiB."""
+    """Returns a size set by somebody, in a unit that shows it exactly: 10 MB, 512 MiB."""
     return _BEFORE_UNIT.sub(" ", format_size(size))
 
 
@@ -171,7 +171,7 @@ def _two_parts(amount: int, in_big: int, big: str, small: str) -> str:
 
 def _seconds_ms(value: object) -> int | None:
     if isinstance(value, timedelta):
-        # Rounded up, so that a short time does not become none at all.
+        # Rounded up, so that a short time does not become zero.
         return -(-value // timedelta(milliseconds=1)) if value >= timedelta() else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -231,7 +231,7 @@ def parse_moment(text: str, field: str) -> int:
     try:
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is not None:
-            # In UTC, a time near the ends of the calendar may be outside of it.
+            # In UTC, a time near the limits of the calendar may be outside of it.
             return (moment.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         pass

@@ -1,8 +1,8 @@
-"""What a running attempt writes beside its outcome, fenced by its lease.
+"""What a running attempt writes besides its outcome, fenced by its lease.
 
-The log of an attempt may arrive after the attempt has ended, since completion does not wait for
-it. So we also accept log bytes from the worker that reported the end. Artifacts and progress are
-accepted from the holder of the lease only.
+The log of an attempt may arrive after the attempt has ended, since completion does not wait for it.
+So we also accept log bytes from the worker that reported the end. Artifacts and progress are
+accepted only from the holder of the lease.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -80,7 +80,7 @@ async def may_log(
 ) -> None:
     """Raises unless this is the holder, or the worker that reported the end.
 
-    With `only_lost`, a worker that has lost its lease may say that the log is lost with it.
+    With `only_lost`, a worker that has lost its lease may also report that the log is lost.
     """
     if lease is not None:
         return
@@ -112,7 +112,7 @@ def is_ended(row: LogRow) -> bool:
 
 
 def extend_log(before: LogRow, offset: int, size: int) -> Apply:
-    """Returns an update that adds a segment to the log's row, if that is still `before`."""
+    """Returns an update that adds a segment to the log's row, if the row is still `before`."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> tuple[LogRow, LogRow]:
         await may_log(work.tx, holder, lease)

@@ -1,17 +1,17 @@
-"""Logs as segments: objects whose keys say where they begin, how long they are, how many lines end.
+"""Logs as segments: objects whose keys hold their offset, length and number of line ends.
 
-A segment never changes. If bytes are written again, whole or cut in another way, a second segment
-with the same bytes exists beside the first, and a reader takes the one that leads it farthest.
-What no segment holds is a gap, and the reader gets a line about it.
+A segment never changes. If bytes are written again, whole or split differently, a second segment
+with the same bytes exists beside the first, and a reader takes the one that reaches farthest. Bytes
+without a segment are a gap, which the reader sees as a line of text.
 
-When a log has ended, its small segments are joined into a few large ones. Both exist for a while:
-a reader that had chosen a small one, now removed, looks again.
+When a log has ended, its small segments are joined into a few large ones. Both exist for a while: a
+reader whose chosen segment was just removed looks again.
 
-When a segment is written says when its bytes came. Joined ones keep the times of those they were
-made of in an object beside them.
+The modification time of a segment says when its bytes came. Joined segments keep the times of their
+parts in an object beside them.
 
-A log over its limit keeps its beginning and a moving window at its end; the segments in between
-are removed in batches.
+A log over its limit keeps its beginning and a moving window at its end; the segments in between are
+removed in batches.
 """
 
 from collections.abc import AsyncIterator
@@ -27,9 +27,9 @@ FOLDER: Final = "logs"
 SEGMENT_LIMIT: Final = 4 * 1024 * 1024  # bytes in one append
 MAX_OFFSET: Final = 2**53  # no log has a byte there
 DELETE_AT_ONCE: Final = 1_000
-UNKNOWN: Final = 1  # the size of a gap at the end of a log whose end never came
-TRIES: Final = 4  # a segment that is read may be joined with others, and those with more
-TIMES: Final = ".times"  # ends the key of the object with the times of a joined segment
+UNKNOWN: Final = 1  # the size of the final gap of a log whose end never came
+TRIES: Final = 4  # a segment that is being read may be joined, with the others around it
+TIMES: Final = ".times"  # suffix of the object with the times of a joined segment
 
 
 class LogPiece(NamedTuple):
@@ -39,7 +39,8 @@ class LogPiece(NamedTuple):
     offset: int  # where the segment begins
     start: int
     end: int
-    newlines: int | None = None  # in these bytes; None: not known without reading them
+    # number of newlines in these bytes; None: unknown until they are read
+    newlines: int | None = None
     modified_ms: int = 0
 
 
@@ -62,7 +63,7 @@ class LogPart(NamedTuple):
 
 
 def segment_key(job: int, attempt: int, offset: int, data: bytes | bytearray) -> str:
-    """Returns the key of a segment; its newlines are counted here, so nobody has to read them."""
+    """Returns the key of a segment; counts its newlines here, so that no reader has to."""
     newlines = data.count(b"\n")
     return f"{FOLDER}/{job}/{attempt}/{offset:020d}-{len(data)}-{newlines}"
 
@@ -80,7 +81,7 @@ def placed(row: LogRow, offset: int, data: bytes) -> tuple[int, bytes]:
 
 
 def grown(row: LogRow, offset: int, size: int, limit: int) -> LogRow:
-    """Returns the row after this many bytes at `offset`, with the gap that they leave."""
+    """Returns the row after this many bytes at `offset`, including the gap they leave."""
     row = row._replace(state=int(LogState.STREAMING))
     if offset > row.bytes:
         row = _with_gap(row, row.bytes, offset)
@@ -152,7 +153,7 @@ class Logs:
         return LogPart(row, tuple(pieces), position)
 
     async def read(self, part: LogPart) -> AsyncIterator[bytes]:
-        """Yields the bytes of a part, with a line in place of missing ones."""
+        """Yields the bytes of a part, with a line instead of missing ones."""
         for piece in part.pieces:
             async for chunk in self._read_anew(part.row, piece, TRIES):
                 yield chunk
@@ -164,7 +165,7 @@ class Logs:
             async for chunk in self.read_piece(piece):
                 position += len(chunk) if piece.key else 0
                 yield chunk
-        except NotFound:  # It has just been joined with others, or cut out of the middle.
+        except NotFound:  # It was just joined with others, or cut out of the middle.
             if tries == 1:
                 yield left_out(piece.end - position)
                 return
@@ -175,7 +176,7 @@ class Logs:
                     yield chunk
 
     async def read_piece(self, piece: LogPiece) -> AsyncIterator[bytes]:
-        """Yields the bytes of one piece, or a line in place of missing ones; raises `NotFound`."""
+        """Yields the bytes of one piece, or a line instead of missing ones; raises `NotFound`."""
         if not piece.key:
             yield left_out(piece.end - piece.start)
             return
@@ -219,7 +220,7 @@ class Logs:
     async def times(
         self, row: LogRow, begin: int = 0, end: int = MAX_OFFSET
     ) -> list[tuple[int, int]]:
-        """Returns from which byte on segments that begin in a range came at which time in ms."""
+        """Returns (offset, time in ms) pairs for the segments that begin in a range."""
         came: dict[int, int] = {}
         async for info, start, _ in self._objects(row, begin, end):
             parts = [(start, info.modified_ms)]
@@ -232,7 +233,7 @@ class Logs:
         return sorted(came.items())
 
     async def times_of(self, piece: LogPiece) -> list[tuple[int, int]]:
-        """Returns from which byte on a piece came at which time in ms, in order."""
+        """Returns (offset, time in ms) pairs of a piece, in order."""
         joined = await self._blobs.get(piece.key + TIMES)
         if joined is None:
             return [(piece.offset, piece.modified_ms)]
@@ -248,7 +249,7 @@ class Logs:
     async def _objects(
         self, row: LogRow, start: int, before: int = MAX_OFFSET
     ) -> AsyncIterator[tuple[BlobInfo, int, int]]:
-        """Yields the segments that begin in this range, each before its times if it has any."""
+        """Yields the segments that begin in this range, each preceded by its times, if any."""
         folder = f"{FOLDER}/{row.job}/{row.attempt}"
         async for info in self._blobs.list(folder, f"{folder}/{max(start, 0):020d}"):
             name = info.key.rpartition("/")[2].removesuffix(TIMES)

@@ -1,6 +1,6 @@
-"""Sets the timeout of an attempt by the duration of its media, which the worker found out.
+"""Sets the timeout of an attempt from the duration of its media, as measured by the worker.
 
-The policy stays here: workers report the duration, and learn how long they may run.
+The policy stays here: workers report the duration, and are told how long they may run.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Measured(NamedTuple):
 
 
 async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError | None]:
-    """Returns how long each attempt may take, in ms from its start; None: while it is active."""
+    """Returns the time limit of each attempt, in ms from its start; None: while it is active."""
     jobs = sorted({item.holder.job for item in found})
     known = await work.tx.jobs.lock(jobs)
     leases = await work.tx.leases.lock(jobs)
@@ -48,7 +48,7 @@ async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | Windl
             rows[lease.job] = (lease.job, timeout_ms, deadline)
     if rows:
         await work.tx.leases.allow([rows[job] for job in sorted(rows)])
-        # What is shown of the job, also once it has ended, and what its next attempt may take.
+        # Shown with the job, even after it has ended; also limits its next attempt.
         await work.tx.jobs.set_timeouts([rows[job][:2] for job in sorted(rows) if job in known])
     return answers
 

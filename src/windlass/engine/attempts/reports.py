@@ -1,8 +1,8 @@
 """Applies the reports of workers about their attempts, fenced by (job, attempt, incarnation).
 
-A report *is* the removal of its lease. One that finds no lease of its own is judged by
-the closed attempt: recorded by the same incarnation, it is a repetition and changes
-nothing; otherwise the lease was lost and the worker must kill the process.
+A report *is* the removal of its lease. One that finds no lease of its own is compared with the
+closed attempt: if the same incarnation recorded it, the report is a repetition and changes nothing;
+otherwise the lease was lost and the worker must kill the process.
 """
 
 from collections import Counter
@@ -70,8 +70,8 @@ Done: TypeAlias = dict[int, tuple[Worker, Finished]]
 class ReportOutcome(NamedTuple):
     """Refused reports by worker, and infrastructure failures with their workers.
 
-    `applied` holds the workers of which at least one report was neither refused nor a repetition;
-    None stands for all of them.
+    `applied` holds the workers with at least one report that was neither refused nor a repetition;
+    None means all of them.
     """
 
     lost: dict[int, list[Refusal]]
@@ -97,7 +97,7 @@ def split_reports(
                 continue
             if not fits:
                 code = exit_code_of(item)
-            # By position, since this is done for each job that has a result.
+            # By position, for speed: this runs for each job that has a result.
             stored = Finished(item.job, item.attempt, "completed", code, None, None, result)
             done[item.job] = worker, stored
         else:
@@ -123,7 +123,7 @@ async def apply_reports(
     done: Done,
     reports: list[AttemptReport],
 ) -> ReportOutcome:
-    """Applies reports that hold their lease, and refuses the others unless they repeat."""
+    """Applies reports that hold their lease, and refuses the others unless they are repetitions."""
     applied: set[int] = set()
     if done:
         if reports:
@@ -263,9 +263,9 @@ async def _apply(
 async def _ends_of_waits(
     work: Work, held: Sequence[tuple[AttemptReport, JobFacts, Lease]]
 ) -> dict[int, int]:
-    """Returns until when the functions of suspended attempts wait; those that need not are absent.
+    """Returns until when suspended attempts wait; those whose wait is already over are absent.
 
-    The lock makes a signal that comes now wait until the job is where it can be found.
+    The lock makes a signal that comes now wait until the job can be found.
     """
     attempts = {lease.job: lease.attempt for r, _, lease in held if _suspends(r.item)}
     if not attempts:
@@ -282,7 +282,7 @@ def _suspends(item: Item) -> bool:
 
 
 def _is_loss(item: Item) -> bool:
-    """Returns True for an attempt that ended with its process, or with all the worker held.
+    """Returns True for an attempt that ended with its process, or with everything on its worker.
 
     Functions share processes: if one kills its process, the others in it are lost too.
     """
@@ -351,14 +351,13 @@ def _finish(
 def _blames_worker(item: Finished, failure: FailureClass, task: str) -> bool:
     """Returns True for failures that may be the worker's own fault.
 
-    A function that raises a connection error tells about the service it called, and one that
-    raises a MemoryError about what it asked for, as a job does that passes its own limit. A full
-    disk is the worker's own.
+    A connection error raised by a function points to the service it called, a MemoryError to what
+    it requested, just as a job that exceeds its own limit. A full disk is the worker's own fault.
     """
     if failure not in INFRASTRUCTURE or item.own_limit:
         return False
     if failure is FailureClass.NETWORK and task in MEDIA_TASKS:
-        return False  # most often a source that cannot be reached from anywhere
+        return False  # most often a source that nobody can reach
     if item.raised is None:
         return True
     return failure is FailureClass.RESOURCE and "MemoryError" not in item.raised.names
@@ -410,7 +409,7 @@ async def _judge(
     facts: dict[int, JobFacts],
     outcome: ReportOutcome,
 ) -> None:
-    """Tells repetitions from lost leases by the attempts that were closed."""
+    """Tells repetitions from lost leases by looking at the closed attempts."""
     history = await work.tx.jobs.attempts(sorted({report.item.job for report in reports}))
     for report in reports:
         fact = facts.get(report.item.job)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 
 class Alarm:
-    """Rings once at the earliest time it was set to."""
+    """Rings once, at the earliest time that was set."""
 
     def __init__(self, now: Callable[[], Awaitable[int]], ring: Callable[[], None]) -> None:
         self._now = now
@@ -15,7 +15,7 @@ class Alarm:
         self._closed = False
 
     async def set(self, at: int) -> None:
-        """Rings at the store's time `at`, unless it rings before."""
+        """Rings at the store's time `at`, unless it rings earlier."""
         if self.is_set_before(at):
             return
         self._cancel()
@@ -24,7 +24,7 @@ class Alarm:
             now = await self._now()
         except BaseException:
             if self._at == at:
-                self._at = None  # another call may set it; the loops look anyway
+                self._at = None  # another call may set it; the loops check anyway
             raise
         if self._at == at and not self._closed:
             delay = max(0, at - now) / 1000

@@ -54,7 +54,7 @@ async def claim(work: Work, bounds: Bounds, seekers: Sequence[Claimant]) -> Clai
 async def _claim_by_preference(
     work: Work, bounds: Bounds, groups: Sequence[list[Claimant]]
 ) -> Claimed:
-    """Does the same if jobs prefer some workers: those come first, but nothing waits."""
+    """Does the same if jobs prefer certain workers: those are served first, but nothing waits."""
     claimed: Claimed = {}
     closed: set[int] = set()
     for n, alike in enumerate(groups):
@@ -94,9 +94,9 @@ async def _claim_alike(
     claimed: Claimed,
     leave: Callable[[int], bool] | None = None,
 ) -> set[int]:
-    """Adds to `claimed` what workers with the same profile get.
+    """Adds to `claimed` the jobs for workers with the same profile.
 
-    Returns those that take nothing more in this transaction.
+    Returns the workers that take nothing more in this transaction.
     """
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
@@ -173,7 +173,7 @@ async def _grant(work: Work, given: Given, prefetch: bool, claimed: Claimed) -> 
 def _record(
     work: Work, given: Given, granted: Sequence[Assignment], prefetch: bool, claimed: Claimed
 ) -> None:
-    """Adds what was granted to `claimed` and records both transitions; no state is skipped."""
+    """Adds the granted jobs to `claimed` and records both transitions; no state is skipped."""
     steps = ((QUEUED, ASSIGNED),) if prefetch else ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
     holders: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
     counts: dict[tuple[int, int | None], int] = {}

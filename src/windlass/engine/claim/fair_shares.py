@@ -1,7 +1,8 @@
 """Applies the shares of namespaces to a claim, if fair sharing is on.
 
-What runs of each namespace was read at most a second ago; what this server has assigned since is
-added. So shares are met on average, for the price of one walk over the leases per second.
+The number of running jobs per namespace is read at most once a second, and this server's own
+assignments are added. So shares are met on average, for the price of one walk over the leases per
+second.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ FRESH_MS = 1_000
 async def in_fair_order(
     work: Work, pool: list[Ticket], following: Place | None, cursors: Mapping[int, Place | None]
 ) -> list[Ticket]:
-    """Returns tickets of the best level in fair order; none if more of its shapes may come.
+    """Returns tickets of the best level in fair order; none if more of its shapes may follow.
 
     Shapes with a cursor have more jobs beyond it.
     """

@@ -1,9 +1,9 @@
 """The gates between a match and a claim: resources in use, limits of queues, rates.
 
 Shapes without gates never come here. For the others, we read what a decision needs in the claim's
-own transaction, under locks that last until its end: what the workers hold (every claim locks
-their rows), the row of a limited queue, the starts under a rate. If no worker here may have one
-more job of a shape, it is closed and the search skips it.
+own transaction, under locks that last until its end: what the workers hold (every claim locks their
+rows), the row of a limited queue, the starts under a rate. If no worker here may have another job
+of a shape, the shape is closed and the search skips it.
 """
 
 from bisect import insort
@@ -22,13 +22,13 @@ from windlass.ports.store.fleet.placement import RateKey
 
 
 class Gates:
-    """The gates of one search; they count what it assigns."""
+    """The gates of one search; they also count what the search assigns."""
 
     def __init__(self, work: Work, profile: Profile, left: dict[int, int]) -> None:
         self._work = work
         self._catalog = work.catalog
         self._profile = profile
-        self.left = left  # worker → how many jobs it still wants; kept by the search
+        self.left = left  # worker → how many jobs it still wants; maintained by the search
         self._rooms: dict[int, Room] = {}
         self._queues: dict[str, int] = {}  # limited queue → how many more may run
         self._rates: dict[RateKey, list[int]] = {}
@@ -138,7 +138,7 @@ class Gates:
         if key in self._rates and shape.rate is not None:
             starts, now = self._rates[key], self._work.now
             for _ in range(jobs):
-                insort(starts, now)  # another transaction's start may be a little later
+                insort(starts, now)  # another transaction's start may be slightly later
             if jobs < 0:
                 starts.remove(now)
 
@@ -146,7 +146,7 @@ class Gates:
         return room_in(rate, self._rates[shape.namespace, rate.key], self._work.now)
 
     def say_why(self) -> None:
-        """Notes for the engine what was closed: who has no room, who must look again, and when."""
+        """Tells the engine what was closed: who has no room, who must look again, and when."""
         effects, now = self._work.effects, self._work.now
         for number, shape in self._opened.items():
             if number in self.busy or self._queues.get(shape.queue, 1) <= 0:
@@ -163,7 +163,7 @@ class Gates:
     async def settle(self, given: Sequence[tuple[Ticket, Demand]]) -> dict[int, Indices]:
         """Counts these jobs, which are leased now, under their limits and rates.
 
-        Returns the indices that jobs were given.
+        Returns the indices given to jobs.
         """
         bound: dict[int, list[int]] = {}
         rates: dict[RateKey, int] = {}
@@ -195,7 +195,7 @@ class Gates:
         return await self._give_indices(given) if self._held else {}
 
     async def _give_indices(self, given: Sequence[tuple[Ticket, Demand]]) -> dict[int, Indices]:
-        """Gives each job the first free indices of what it needs, and keeps them in its lease."""
+        """Gives each job the first free indices it needs, and records them in its lease."""
         profile, chosen = self._profile, dict[int, Indices]()
         for ticket, demand in given:
             shape = self._opened.get(ticket.shape)

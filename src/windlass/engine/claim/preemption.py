@@ -1,10 +1,9 @@
 """Preemption, if enabled: a job of a higher queue takes the worker of a lower one.
 
 Both sides opt in: the queue that preempts, and the job that may be preempted. Once per round the
-scheduling loop checks the best jobs of such queues. If one could run on a worker if preemptible
-jobs of lower queues did not hold it, we tell the youngest of these that is ranked behind it to
-stop. Like a canceled job it has a grace period to save its work; then it is queued again, without
-blame.
+scheduling loop checks the best jobs of such queues. If only preemptible jobs of lower queues keep
+one from a worker, we tell the youngest of these that ranks behind it to stop. Like a canceled job
+it has a grace period to save its work; then it is queued again, without blame.
 """
 
 from collections import Counter
@@ -20,12 +19,12 @@ from windlass.ports.store import Head
 from windlass.ports.store.fleet.placement import Preemptible
 
 RUNNING = State.RUNNING.code
-MAX_PER_ROUND = 20  # told in one round
+MAX_PER_ROUND = 20  # jobs told to stop in one round
 PREEMPTED = "preempted"
 
 
 class _Fleet:
-    """Workers that may claim, what they have left, and which jobs could be preempted."""
+    """Workers that may claim, their remaining room, and which jobs could be preempted."""
 
     def __init__(
         self, workers: Sequence[Worker], rooms: Mapping[int, Room], held: Mapping[int, int]
@@ -106,7 +105,7 @@ def _victim(
         if lease.worker not in able or catalog.weight(its.queue) >= weight:
             continue
         if lease.rank <= head.rank:
-            continue  # its adjustment puts it first, so it would only take its place again
+            continue  # its adjustment ranks it first, so it would only take its place again
         room = fleet.rooms[lease.worker]
         room.take(its, -1)
         if room.fits(shape, per_worker):

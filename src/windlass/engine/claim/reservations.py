@@ -1,9 +1,9 @@
 """Reserves workers for large jobs, so that they do not starve behind small ones.
 
 Once per round the scheduling loop checks the best job of each shape with resources. If it has
-waited long enough, fits a worker and finds no room on any, it gets a reservation: what it needs
-is held back on one worker from all other shapes (`domain/matching/room.py`) until it starts. A
-reservation only holds back; losing one, or keeping one too long, breaks nothing.
+waited long enough and could fit on a worker, but finds no room on any, it gets a reservation: one
+worker holds back the resources it needs from all other shapes (`domain/matching/room.py`) until it
+starts. A reservation only holds back; losing one, or keeping one too long, breaks nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ MAX_PER_ROUND = 20  # reservations made in one round
 
 
 async def review(work: Work) -> int:
-    """Ends reservations that are over and makes those that are due; returns how many changed."""
+    """Ends reservations that are over and makes new ones; returns how many changed."""
     after = work.config.reservation_after_ms
     kept = await work.tx.placement.reservations()
     if not after and not kept:
@@ -42,7 +42,9 @@ async def review(work: Work) -> int:
 
 
 async def _over(work: Work, kept: Sequence[Reservation], heads: Mapping[int, Head]) -> list[int]:
-    """Returns workers whose reservation is over: the job runs or is gone, or the worker is."""
+    """Returns workers whose reservation is over: the job is running or gone, or the worker is
+    gone.
+    """
     jobs = [row.job for row in kept]
     facts = await work.tx.jobs.read(jobs)
     leased = await work.tx.leases.lock(jobs)
@@ -108,7 +110,7 @@ async def _queued_at(work: Work, job: int) -> int:
 async def rooms_of(
     work: Work, workers: Sequence[Worker], kept: Mapping[int, Reservation] | None = None
 ) -> dict[int, Room]:
-    """Returns what each of these workers has left, considering its reservation."""
+    """Returns the remaining room of each of these workers, considering its reservation."""
     rooms: dict[int, Room] = {}
     for row in workers:
         own = None if kept is None else kept.get(row.id)
@@ -124,7 +126,9 @@ async def rooms_of(
 def _choose(
     work: Work, number: int, workers: Sequence[Worker], rooms: Mapping[int, Room]
 ) -> Worker | None:
-    """Returns the worker that lacks least for this shape; None if one has room, or none ever."""
+    """Returns the worker that lacks least for this shape; None if one has room, or none ever
+    will.
+    """
     shape, catalog = work.catalog.shapes[number], work.catalog
     able = [row for row in workers if catalog.profile(row).runs(number)]
     if any(rooms[row.id].lacks(shape) is None for row in able):

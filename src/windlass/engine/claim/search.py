@@ -1,9 +1,9 @@
 """The search behind a claim: reads the best shapes until enough jobs are certain.
 
-Tickets come shape by shape, each from a cursor upward. A ticket is certain once nothing that we
-have not read could precede it: neither the next shape's bound nor the cursor of a shape that has
-more. On the way, jobs beyond their limit are parked and shapes with closed gates are skipped, so
-that neither holds back the ones behind them.
+Tickets come shape by shape, each from a cursor upwards. A ticket is certain once no unread ticket
+could precede it: neither the next shape's bound nor the cursor of a shape that has more. On the
+way, jobs beyond their limit are parked and shapes with closed gates are skipped, so that neither
+holds back the ones behind them.
 """
 
 from collections import Counter
@@ -22,21 +22,23 @@ from windlass.engine.transaction.effects import Raise
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import Probe
 
-FIRST_SHAPES = 8  # shapes read in the first round at least; each further round doubles
-FEW = 2  # up to this many shapes, each is asked for all that is wanted
+FIRST_SHAPES = 8  # minimum number of shapes in the first round; each further round doubles it
+FEW = 2  # up to this many shapes, each is asked for all the wanted jobs
 
 Given = list[tuple[Ticket, Demand]]
 
 
 def first_width(missing: int) -> int:
-    """Returns how many shapes to read first: a few more than wanted, since bounds may be low."""
+    """Returns how many shapes to read first: a few more than wanted, since bounds may be too
+    low.
+    """
     return max(FIRST_SHAPES, missing + missing // 8)
 
 
 def most_of_each(shapes: int, missing: int) -> int:
-    """Returns how many jobs to ask each of these shapes for.
+    """Returns how many jobs to read from each of these shapes.
 
-    With many shapes only their heads are likely to be taken; more would be read for nothing.
+    With many shapes, usually only their heads are taken, so reading more would be wasted.
     """
     return missing if shapes <= FEW else min(missing, 2 * missing // shapes + 1)
 
@@ -53,7 +55,7 @@ class Search:
         leave: Callable[[int], bool] | None = None,
     ) -> None:
         self._work = work
-        self._leave = leave  # shapes that other workers should have if they can
+        self._leave = leave  # shapes that other workers should get if they can
         self._bounds = bounds
         self._profile = profile
         self._demands = demands
@@ -62,14 +64,14 @@ class Search:
         self._passed: list[Ticket] = []  # none of these workers may have them for now
         self._cursors: dict[int, Place | None] = {}  # None: the shape has no more
         self._generations: dict[int, int] = {}
-        self._shut: set[int] = set()  # shapes of which no worker here may have more for now
+        self._shut: set[int] = set()  # shapes of which no worker here may get more for now
         self._gates: Gates | None = None  # until a shape has some
         self.given: Given = []
         self.closed: set[int] = set()  # workers that take nothing more in this claim
         self.any_suspects = False
 
     async def run(self) -> Given:
-        """Finds the jobs and plans how far the bounds may rise once they are taken."""
+        """Finds the jobs, and plans how far the bounds may rise once they are taken."""
         rounds = 0
         while True:
             width = first_width(self._want - len(self.given)) << rounds
@@ -83,13 +85,15 @@ class Search:
                 if self._gates is not None:
                     self._say_why(self._gates)
                 self._plan_raises()
-                if self.any_suspects:  # what they hold now is known to the next claim only
+                if self.any_suspects:  # only the next claim knows what they hold now
                     self.closed |= {d.worker for t, d in self.given if is_suspect(t)}
                 return self.given
             rounds += 1
 
     def _say_why(self, gates: Gates) -> None:
-        """Notes that other workers should be asked for closed shapes, or these look again."""
+        """Notes that other workers should be asked for closed shapes, or that these must look
+        again.
+        """
         gates.say_why()
         for shape in sorted(gates.busy):
             place = self._bounds.place_of(shape)
@@ -101,7 +105,7 @@ class Search:
         return {} if self._gates is None else await self._gates.settle(self.given)
 
     async def _fetch(self, width: int) -> tuple[Place | None, bool]:
-        """Reads new shapes, and further into those that are used up."""
+        """Reads new shapes, and reads on in those that are used up."""
         candidates, following = await self._candidates(len(self._cursors) + width)
         places = [
             (shape, rank, job) for rank, job, shape in candidates if shape not in self._cursors
@@ -233,7 +237,7 @@ class Search:
         return given
 
     def _close_workers(self, room: dict[int, int]) -> None:
-        """Lets workers that take nothing more want only what they have."""
+        """Makes workers that take nothing more want only what they have."""
         if not self.closed:
             return
         for worker in self.closed:
@@ -245,7 +249,7 @@ class Search:
         self._want = sum(demand.want for demand in self._demands)
 
     def _take_back(self, planned: Given, chosen: Given) -> None:
-        """Frees the room of jobs that a limit did not let through."""
+        """Frees the room of jobs that a limit did not admit."""
         if self._gates is not None and len(chosen) < len(planned):
             kept = {ticket.job for ticket, _ in chosen}
             for ticket, demand in planned:
@@ -253,7 +257,7 @@ class Search:
                     self._gates.take(demand.worker, ticket.shape, -1)
 
     def _shut_closed(self, room: dict[int, int], gone: set[int]) -> set[int]:
-        """Reads no further into shapes that are closed now; keeps the jobs already read."""
+        """Stops reading shapes that are closed now; keeps the jobs already read."""
         gates = self._gates
         if gates is None:
             return set()
@@ -312,11 +316,11 @@ class Search:
         return kept, [ticket.job for ticket in (*over, *busy)]
 
     def _plan_raises(self) -> None:
-        """Plans to raise each read shape's bound, after the commit, to what is left of it.
+        """Plans to raise the bound of each read shape, after the commit, to what is left of it.
 
-        Claims that ran beside this one could not see what it had locked. If it leaves some of
-        that, their workers must look again. One that took nothing, because its worker is kept for
-        a suspect, wakes nobody: two of that kind would wake each other for ever.
+        Concurrent claims could not see the rows this one had locked. If it leaves some of them,
+        their workers must look again. A claim that took nothing because its worker is kept for a
+        suspect wakes nobody: two such claims would wake each other for ever.
         """
         if self._bounds.shared and self.given and len(self.given) >= self._want:
             self._work.effects.arrive(self._pool)

@@ -1,4 +1,4 @@
-"""Assigns suspects: jobs that lost a worker on which other jobs ran too.
+"""Assigns suspects: jobs that lost a worker which also ran other jobs.
 
 Suspects are kept apart (`domain/matching/suspects.py`). A suspect that must be alone would starve
 on workers that are never empty: the first worker that has to refuse it is reserved for it, and
@@ -24,7 +24,7 @@ def is_suspect(ticket: Ticket) -> bool:
 
 
 class SuspectSearch:
-    """Assigns jobs of which some are suspects, on behalf of one search."""
+    """Assigns jobs, some of which are suspects, on behalf of one search."""
 
     def __init__(self, work: Work, demands: Sequence[Demand], gates: Gates | None) -> None:
         self._work = work
@@ -81,7 +81,7 @@ class SuspectSearch:
         self.closed.add(worker)
 
     async def _hold_back(self, ticket: Ticket, workers: Sequence[int]) -> None:
-        """Keeps one worker from what ranks behind this ticket, until it is empty."""
+        """Keeps one worker from taking what ranks behind this ticket, until it is empty."""
         work = self._work
         reserved = work.catalog.reserved
         holders = [worker for worker, row in reserved.items() if row.job == ticket.job]
@@ -98,7 +98,7 @@ class SuspectSearch:
 
 
 async def mark_suspects(work: Work, given: Given) -> None:
-    """Notes on the leases of these jobs, which were granted just now, who is a suspect."""
+    """Marks the suspects on the leases of these jobs, which were just granted."""
     levels: dict[int, list[int]] = {}
     for ticket, _ in given:
         if is_suspect(ticket):

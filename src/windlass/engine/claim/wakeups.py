@@ -1,7 +1,7 @@
 """Waiting syncs: k jobs that become ready wake at most k workers that can run them.
 
-A waiter is registered before its claim is tried, so a job that arrives in between is
-not missed. A wake-up that its waiter did not need is passed on.
+A waiter is registered before its claim is tried, so a job that arrives in between is not missed. A
+wake-up that its waiter did not need is passed on.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ class Waiter:
         self.worker = worker
         self.profile = profile
         self.want = want
-        self.shape: int | None = None  # what it was last woken for
+        self.shape: int | None = None  # the shape it was last woken for
         self.ended = False  # a newer sync of this worker replaced it
         self.refused: set[int] = set()  # shapes it had no room for when it looked
         self._woken: asyncio.Event = asyncio.Event()
@@ -36,7 +36,9 @@ class Waiter:
         return self._woken.is_set()
 
     async def sleep(self, deadline: float) -> bool:
-        """Sleeps until woken or the loop's time `deadline`; returns whether it was woken."""
+        """Sleeps until woken or until `deadline` on the loop's clock; returns whether it was
+        woken.
+        """
         self._late = False
         if not self._woken.is_set():
             timer = asyncio.get_running_loop().call_at(deadline, self._expire)
@@ -48,7 +50,7 @@ class Waiter:
         return not self._late
 
     def _expire(self) -> None:
-        # A wake-up that came first is not lost, however late it is noticed.
+        # An earlier wake-up is not lost, however late it is noticed.
         self._late = not self._woken.is_set()
         self._woken.set()
 
@@ -57,7 +59,8 @@ class WaitingSyncs:
     """The open syncs of this engine, oldest first."""
 
     def __init__(self) -> None:
-        self._woken_early: dict[int, int] = {}  # shape → syncs woken before its jobs committed
+        # shape → syncs woken before their jobs were committed
+        self._woken_early: dict[int, int] = {}
         self._seeking: dict[str, dict[Waiter, None]] = {}  # by profile digest, in order
         self._by_worker: dict[int, Waiter] = {}
 
@@ -65,7 +68,7 @@ class WaitingSyncs:
         return len(self._by_worker)
 
     def any_woken(self) -> bool:
-        """Returns whether a sync has been woken and not looked yet."""
+        """Returns whether a sync has been woken and has not looked yet."""
         return any(waiter.woken for waiter in self._by_worker.values())
 
     def open(self, waiter: Waiter) -> None:
@@ -76,7 +79,7 @@ class WaitingSyncs:
             self._seeking.setdefault(waiter.profile.digest, {})[waiter] = None
 
     def end(self, worker: int) -> None:
-        """Ends the open sync of a worker, such as one that has sent a newer one."""
+        """Ends the open sync of a worker, for example because it sent a newer one."""
         older = self._by_worker.get(worker)
         if older is not None:
             older.ended = True
@@ -84,7 +87,7 @@ class WaitingSyncs:
             older.wake()
 
     def close(self, waiter: Waiter) -> None:
-        """Removes an answered sync; a wake-up it did not use goes to another."""
+        """Closes an answered sync; an unused wake-up goes to another."""
         if self._by_worker.get(waiter.worker) is waiter:
             del self._by_worker[waiter.worker]
         alike = self._seeking.get(waiter.profile.digest)
@@ -101,11 +104,11 @@ class WaitingSyncs:
         self._woken_early[shape] = self._woken_early.get(shape, 0) + woken
 
     def wake_for_committed(self, shape: int, jobs: int) -> None:
-        """Wakes syncs for jobs that have committed, less those that were woken early."""
+        """Wakes syncs for committed jobs, minus those that were woken early."""
         self.wake_for(shape, jobs - self._woken_early.pop(shape, 0))
 
     def forget_woken_early(self) -> None:
-        """Counts nobody as woken early: the jobs were not written."""
+        """Forgets the early wake-ups: the jobs were not written."""
         self._woken_early.clear()
 
     def wake_for(self, shape: int, jobs: int) -> int:
@@ -152,7 +155,7 @@ class WaitingSyncs:
             self.refuse(worker, waiter.shape)
 
     def forget_refusals(self) -> None:
-        """Lets every worker be asked again: what it holds may have changed."""
+        """Makes every worker eligible again: what it holds may have changed."""
         for waiter in self._by_worker.values():
             waiter.refused.clear()
 

@@ -1,7 +1,7 @@
 """`engine.bulk`: one command for many jobs, chosen by a filter, one page at a time.
 
-A page is newest first, so jobs that a retry makes are not met again. The caller continues
-from `next` until it is None.
+Pages go from newest to oldest, so they do not include jobs made by the retries. The caller
+continues from `next` until it is None.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from windlass.engine.commands.jobs import Jobs
 from windlass.ports.store import Store
 
 PART: Final = 500  # jobs of one call
-REPORTED: Final = 20  # refusals that an answer names
+REPORTED: Final = 20  # refusals named in an answer
 
 OPEN: Final = tuple(
     sorted(
@@ -26,12 +26,12 @@ OPEN: Final = tuple(
         )
     )
 )  # fmt: skip
-RETRIED: Final = (State.FAILED.code,)  # if nobody says which
+RETRIED: Final = (State.FAILED.code,)  # the default actor
 RETRYABLE: Final = tuple(sorted(state.code for state in State if can_supersede(state)))
 
 
 class RefusedJob(NamedTuple):
-    """A job that was left as it is, and why."""
+    """A job that was left unchanged, and why."""
 
     job: int
     reason: str
@@ -78,7 +78,7 @@ class Bulk:
     async def retry(
         self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse, most: int | None = None
     ) -> BulkPage:
-        """Retries the jobs of the next page; those that another failed job aborted are refused."""
+        """Retries the jobs of the next page; refuses those aborted by another failed job."""
         jobs, following = await self._page(states_for("retry", wanted), cursor, most)
 
         async def retry(job: int) -> bool:
@@ -112,7 +112,7 @@ async def _each(
     change: Callable[[int], Awaitable[bool]],
     refused: Mapping[int, str],
 ) -> BulkPage:
-    """Changes jobs one by one, without those that are refused."""
+    """Changes jobs one by one, except those that are refused."""
     applied, reasons = 0, dict(refused)
     for job in map(_id, jobs):
         if job in reasons:
@@ -132,19 +132,19 @@ def _answer(
 
 
 def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:
-    """Returns the filter with the states a command is for, where it names none."""
+    """Returns the filter with the states that a command applies to, if it names none."""
     return wanted if wanted.states or wanted.dead else wanted._replace(states=states)
 
 
 def states_for(action: str, wanted: JobFilter) -> JobFilter:
-    """Returns the filter of what a command would change."""
+    """Returns the filter for what a command would change."""
     if action == "retry":
         return _default(wanted, RETRIED)._replace(current=True)
     return _default(wanted, OPEN)
 
 
 def changeable(action: str, wanted: JobFilter) -> JobFilter | None:
-    """Returns the filter of those that a command can change; None if it names no such state."""
+    """Returns the filter for what a command can change; None if it names no such state."""
     found = states_for(action, wanted)
     able = RETRYABLE if action == "retry" else OPEN
     states = tuple(state for state in found.states if state in able)

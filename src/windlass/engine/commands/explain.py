@@ -17,12 +17,12 @@ from windlass.ports.store import ReadTx, Store
 
 
 def everything(_namespace: str) -> bool:
-    """Sees every namespace."""
+    """Returns True for every namespace."""
     return True
 
 
 class Explain:
-    """Answers from one read each, and changes nothing.
+    """Answers each question from one read, and changes nothing.
 
     `sees` says which namespaces the caller may see; other jobs are not named.
     """
@@ -58,11 +58,11 @@ class Explain:
         return await self._store.read(lambda tx: time_spent(tx, self._catalog, job, sees))
 
     async def outlooks(self, tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, Outlook]:
-        """Returns what is expected of these jobs, within a read of the caller."""
+        """Returns the forecasts and other outlooks of these jobs, within the caller's read."""
         return await outlooks(tx, self._catalog, self._active, views)
 
     async def levels(self, tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, Outlook]:
-        """Returns their outlooks without what is expected: only how far dependents raise them."""
+        """Returns their outlooks without forecasts: only how far dependents raise them."""
         await self._catalog.know(tx, [view.facts.shape for view in views])
         return {
             view.facts.id: Outlook(inherited=inherited_levels(self._catalog, view.facts))

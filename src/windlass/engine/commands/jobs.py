@@ -30,7 +30,7 @@ from windlass.ports.store import ReadTx, Store
 
 
 class Position(NamedTuple):
-    """A job's score, the highest of which goes first, and how much of it others lend it."""
+    """A job's score (the highest goes first), and how much of it comes from its dependents."""
 
     score: float
     inherited: float
@@ -39,7 +39,7 @@ class Position(NamedTuple):
 class Jobs:
     """Cancels, retries, unblocks and prioritizes jobs, and waits for them.
 
-    Commands return when the jobs that depend on the result have been dealt with too.
+    Commands return only after the dependents of the affected jobs are updated, too.
     """
 
     def __init__(
@@ -84,7 +84,8 @@ class Jobs:
         """Supersedes an ended job by a new one, which may start at `not_before` (ms)."""
         check_id("job", job)
         check_text("actor", actor)
-        await self._cascades.settled()  # the end of this job may still be on its way to others
+        # the end of this job may not have reached its dependents yet
+        await self._cascades.settled()
         superseded = await self._run(lambda work: retry_one(work, job, actor, not_before))
         await self._cascades.settled()
         return superseded
@@ -106,7 +107,7 @@ class Jobs:
         changed = supersede.ChangedArgs(valid.spec.args, valid.shape)
         done = await self._run(lambda work: retry_one(work, job, actor, None, changed))
         if not done.applied:
-            raise Conflict("superseded", f"job {job} was retried already, as job {done.job}")
+            raise Conflict("superseded", f"job {job} was already retried, as job {done.job}")
         await self._cascades.settled()
         return done
 
@@ -218,5 +219,5 @@ def _check_ids(jobs: Sequence[int]) -> None:
 
 
 async def _facts_now(tx: ReadTx, job: int) -> tuple[int, JobFacts | None]:
-    """Returns the time, and what is known of a job."""
+    """Returns the time and the facts of a job."""
     return tx.now, (await tx.jobs.read([job])).get(job)

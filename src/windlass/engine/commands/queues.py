@@ -15,17 +15,17 @@ class Queues:
         self._after_commit = after_commit
 
     async def pause(self, queue: str, actor: str | None = None) -> queues.Paused:
-        """Stops giving out jobs of a queue."""
+        """Stops assigning jobs of a queue."""
         return await self._set_paused(queue, True, actor)
 
     async def resume(self, queue: str, actor: str | None = None) -> queues.Paused:
-        """Gives out jobs of a queue again."""
+        """Resumes assigning jobs of a queue."""
         return await self._set_paused(queue, False, actor)
 
     async def set_limits(
         self, queue: str, limits: queues.QueueLimits, actor: str | None = None
     ) -> queues.Limited:
-        """Sets how many jobs of a queue may run, in all and on one worker."""
+        """Sets how many jobs of a queue may run, in total and per worker."""
         check_name("queue", queue)
         check_text("actor", actor)
         queues.check_limits(limits)
@@ -36,7 +36,7 @@ class Queues:
     async def set_namespace_weight(
         self, namespace: str, weight: int, actor: str | None = None
     ) -> bool:
-        """Sets a namespace's share of what runs, where `fair_share` is on."""
+        """Sets a namespace's share of the running jobs, where `fair_share` is on."""
         check_name("namespace", namespace)
         check_text("actor", actor)
         queues.check_weight(weight)

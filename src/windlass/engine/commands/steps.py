@@ -25,20 +25,22 @@ from windlass.ports.store import Store
 
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
 JOIN_LIMIT: Final = 10_000  # jobs of one wait
-LOOKED_AT: Final = 200  # waits for jobs that one read looks at
+LOOKED_AT: Final = 200  # waits for jobs checked in one read
 MAX_MS: Final = 100 * 366 * 86_400_000
 
 _encode = msgspec.json.Encoder().encode
 
 
 class Steps:
-    """Durable steps. What attempts write shares transactions, as their logs do."""
+    """Durable steps. Writes of attempts share transactions, as their logs do."""
 
     def __init__(
         self, *, store: Store, config: Config, catalog: Catalog, committer: Committer,
         run: RunStep, joined: dict[int, set[int]],
     ) -> None:  # fmt: skip
-        """`joined` are the jobs that others wait for, by child; their ends continue those."""
+        """Takes in `joined` the jobs that others wait for, by child; their ends continue the
+        waiting ones.
+        """
         self._store = store
         self._config = config
         self._catalog = catalog
@@ -63,18 +65,18 @@ class Steps:
         return row
 
     async def sleep(self, holder: Holder, key: str, wait_ms: int) -> StepRow:
-        """Begins to sleep, or says whether the time is over."""
+        """Begins a sleep, or says whether it is over."""
         return await self._wait(holder, WaitSpec(key, StepKind.SLEEP, wait_ms))
 
     async def wait_for(self, holder: Holder, key: str, name: str, wait_ms: int | None) -> StepRow:
-        """Begins to wait for a signal, or says which one has come."""
+        """Begins to wait for a signal, or returns the one that has come."""
         check_name("name", name)
         return await self._wait(holder, WaitSpec(key, StepKind.SIGNAL, wait_ms, name))
 
     async def ask(
         self, holder: Holder, key: str, question: str, schema: Any, wait_ms: int | None
     ) -> StepRow:
-        """Asks people a question, or says what the answer was."""
+        """Asks people a question, or returns the answer."""
         check_text("question", question)
         check_schema(schema)
         body = _encode({"question": question, "schema": schema})
@@ -86,7 +88,7 @@ class Steps:
     async def join(
         self, holder: Holder, key: str, jobs: Sequence[int], wait_ms: int | None
     ) -> StepRow:
-        """Begins to wait for jobs that this one has submitted, or says which have ended."""
+        """Begins to wait for jobs that this one has submitted, or returns those that have ended."""
         if not 1 <= len(jobs) <= JOIN_LIMIT:
             raise InvalidInput("jobs", f"from 1 to {JOIN_LIMIT:,}", f"{len(jobs):,}")
         for job in jobs:
@@ -119,7 +121,7 @@ class Steps:
         """Notes that the function is still at work: its write counts as activity."""
         await self._write(holder, _may_go_on)
 
-    # For everybody
+    # For all callers
 
     async def send(
         self, namespace: str, name: str, payload: Any, key: str, actor: str | None

@@ -37,8 +37,8 @@ from windlass.ports.store import ReadTx, Store
 class SubmitCommand:
     """Submits jobs, all or nothing.
 
-    Plain jobs, which refer to nothing, share transactions; others get one of their own on
-    stores that run transactions side by side.
+    Plain jobs, which refer to nothing, share transactions; others get a transaction of their own on
+    stores with concurrent transactions.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class SubmitCommand:
     ) -> list[ValidatedJob]:
         """Returns the jobs ready to be written at `now`, or raises `InvalidInput`.
 
-        Without `now` they are only checked, if they have times that count from then. `first` is
-        the number of the first one, by which errors name it.
+        Without `now`, jobs whose times count from the submission are only checked. `first` is the
+        number of the first job, which errors name.
         """
         self._validator.use_timeouts(self._catalog.timeouts)
         try:
@@ -111,14 +111,16 @@ class SubmitCommand:
         if key is not None:
             check_name("key", key)
             if not jobs:
-                raise InvalidInput("key", "none without jobs", key)
+                raise InvalidInput("key", "omitted for an empty submission", key)
         if len(jobs) >= MANY:
             with gc_paused():
                 return await self._submit(jobs, workflow, key, reopen)
         return await self._submit(jobs, workflow, key, reopen)
 
     async def submit_validated(self, submission: Submission) -> Submitted:
-        """Submits jobs that may refer to others; the workflow that has its key is the answer."""
+        """Submits jobs that may refer to others; if a workflow already has its key, returns that
+        one.
+        """
         try:
             rows = rows_of(submission.jobs)
             return await self._committer.call(self._graphs, submission, rows)
@@ -129,7 +131,7 @@ class SubmitCommand:
         self, jobs: Sequence[JobSpec], workflow: WorkflowSpec | None, key: str | None, reopen: bool
     ) -> Submitted:
         await give_way_if_long()
-        # Most jobs need no clock, and the time of a shared store is a question to it.
+        # Most jobs need no clock, and asking a shared store for its time is a round trip.
         now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
         checked = await self.validate_in_steps(jobs, now)
         await give_way_if_long()
@@ -151,20 +153,21 @@ class SubmitCommand:
     def _wake_early(self, jobs: Sequence[ValidatedJob]) -> None:
         """Lets waiting syncs join the transaction that writes jobs for them.
 
-        This saves a commit between submit and start. The syncs are called after the jobs,
-        so they come behind them in the same batch, or in a later one.
+        This saves a commit between submit and start. The syncs are called after the jobs, so they
+        come after them in the same batch, or in a later one.
         """
         shape = self._catalog.ids.get(jobs[0].template.digest)
         if shape in self._catalog.shapes and not self._catalog.paused(shape):
             self._waiting_syncs.wake_early(shape, len(jobs))
 
     async def answer_duplicate(self, found: Duplicate, submission: Submission) -> Submitted:
-        """Returns the workflow that has this key and the jobs it was submitted with.
+        """Returns the workflow that has this key, and the jobs it was submitted with.
 
         Raises `Conflict` if it was submitted with others.
         """
         jobs, new = submission.jobs, submission.workflow
-        # The other commit may still wait for a standby; one that holds the row waits as well.
+        # The other commit may still wait for a standby; a lock on the row makes us wait for it,
+        # too.
         await self._run(lambda work: work.tx.workflows.lock([found.workflow]))
         first = await self._store.read(lambda tx: _first_jobs(tx, found.workflow))
         known = await self._store.read(lambda tx: _digest(tx, found.workflow))
@@ -184,13 +187,13 @@ class SubmitCommand:
 
 
 async def _digest(tx: ReadTx, workflow: int) -> str | None:
-    """Returns the digest of what a workflow was submitted with, if it is known."""
+    """Returns the digest of what a workflow was submitted with, if known."""
     about = (await tx.workflows.about([workflow])).get(workflow)
     return None if about is None else decode_details(about.body).digest
 
 
 async def _first_jobs(tx: ReadTx, workflow: int) -> list[int]:
-    """Returns the jobs of a workflow that superseded no other, in the order of writing."""
+    """Returns the jobs of a workflow that superseded no other, in the order they were written."""
     found: list[int] = []
     page: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, page[-1].id if page else 0, 1_000):

@@ -22,7 +22,7 @@ Attempt = tuple[int, int]  # job, number
 
 
 class Delivered(NamedTuple):
-    """What a worker has been told already: attempts to stop, and to drain."""
+    """What a worker has already been told: attempts to stop, and whether to drain."""
 
     stops: frozenset[Attempt] = frozenset()
     drain: bool = False
@@ -32,7 +32,7 @@ NOTHING = Delivered()
 
 
 class SyncCommand:
-    """Runs syncs in shared transactions and lets those wait that have no answer yet."""
+    """Runs syncs in shared transactions; those without an answer yet wait."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SyncCommand:
         self._waiting_syncs.wake_all()
 
     def forget(self, worker: int) -> None:
-        """Delivers every message again to a worker that has enrolled anew."""
+        """Delivers every message again to a worker that has re-enrolled."""
         self._delivered.pop(worker, None)
 
     async def sync(
@@ -114,14 +114,14 @@ class SyncCommand:
             return True
         if self._stacks and self._stacks.is_due(worker, request.incarnation):
             return True
-        # A worker that reported something wants to know that it is recorded.
+        # A worker that reported something waits for the confirmation.
         return bool(news or request.started or request.finished or request.released)
 
     def _with_stacks(self, reply: SyncReply, worker: int, request: SyncRequest) -> SyncReply:
         return self._stacks.add_to(reply, worker, request.incarnation) if self._stacks else reply
 
     def _has_news(self, worker: int, reply: SyncReply) -> bool:
-        """Returns whether the reply says anything new; a stop or a drain is new only once."""
+        """Returns whether the reply contains news; a stop or a drain is news only once."""
         before = self._delivered.get(worker, NOTHING)
         if not reply.cancel and not reply.drain:
             now = NOTHING

@@ -61,7 +61,9 @@ class Workflows:
             await self._cascades.settled()
             return done
         if not_before is not None:
-            raise InvalidInput("not_before", "unset for a workflow from scratch", not_before)
+            raise InvalidInput(
+                "not_before", "unset for a workflow that starts from scratch", not_before
+            )
         plan = await self._store.read(lambda tx: plan_repetition(tx, workflow, actor))
         jobs = self._submissions.validate(plan.jobs)
         submission = Submission(jobs, plan.workflow, origins=plan.origins)

@@ -8,7 +8,7 @@ from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
 from windlass.ports.store import ReadTx
 
-DEPTH: Final = 50  # the most jobs followed in a row
+DEPTH: Final = 50  # maximum jobs followed in a row
 
 
 class Blocked(NamedTuple):
@@ -32,7 +32,7 @@ async def what_blocks(tx: ReadTx, job: int) -> Blocked:
 
 
 async def way_to_root(tx: ReadTx, job: int) -> list[int]:
-    """Returns the jobs from this open one to the root cause: the first not blocked by another."""
+    """Returns the path from this open job to the root cause: the first not blocked by another."""
     way = [job]
     while len(way) < DEPTH:
         if not await _blocked_among(tx, way[-1:]):

@@ -30,17 +30,17 @@ ONLINE: Final = int(WorkerStatus.ONLINE)
 
 
 class Rooms:
-    """What workers hold and what is reserved there, as claims count it."""
+    """What workers hold and what is reserved there, counted as claims do."""
 
     def __init__(self, tx: ReadTx, catalog: Catalog) -> None:
         self._tx = tx
         self._catalog = catalog
         self._held: dict[int, list[tuple[Shape, int]]] = {}
         self._kept: dict[int, Reservation] = {}
-        self._indices: dict[int, list[str]] = {}  # what leases hold of indexed resources
+        self._indices: dict[int, list[str]] = {}  # indices that leases hold
 
     async def read(self, workers: Sequence[int]) -> None:
-        """Reads it for these workers."""
+        """Reads the rooms of these workers."""
         loads = await self._tx.placement.loads(workers)
         kept = await self._tx.placement.reservations()
         await self._catalog.know(self._tx, [*(x.shape for x in loads), *(x.shape for x in kept)])
@@ -56,7 +56,7 @@ class Rooms:
         """Yields what this worker lacks for one more job of this shape."""
         kept = self._kept.get(worker)
         if kept is None and worker not in self._held:
-            return  # All that its metadata offers is free, and was matched already.
+            return  # All that its metadata offers is free, and was already matched.
         reserved = None if kept is None else self._catalog.shapes[kept.shape]
         missing = self._room(worker, metadata, reserved).lacks(shape, per_worker)
         if missing is None:
@@ -106,8 +106,8 @@ class Fleet:
     async def groups(self, shape: Shape, facts: JobFacts, per_worker: int) -> list[Group]:
         """Returns all workers, grouped by their obstacles to this job.
 
-        For workers that could never run it, or take no jobs, we give no more detail. There may be
-        ten thousand of them, so the common case needs few calls.
+        Workers that could never run it, or take no jobs, get no more detail. There may be ten
+        thousand of them, so the common case needs few calls.
         """
         matched, profile_of = Matcher(shape).obstacles, self._catalog.profile_by
         gated = is_gated(shape) or bool(per_worker)
@@ -163,7 +163,9 @@ class Fleet:
         return name
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
-        """Returns the worker's profile when its agent reported this; None if it does not exist."""
+        """Returns the worker's profile with this reported metadata; None if the worker does not
+        exist.
+        """
         found = self._row_of(worker)
         if found is None:
             return None
@@ -174,7 +176,7 @@ class Fleet:
         return next((row for row in self._rows if row[0] == worker), None)
 
     def metadata_of(self, workers: Sequence[int]) -> list[Mapping[str, Any]]:
-        """Returns what these workers are like."""
+        """Returns the metadata of these workers."""
         wanted = set(workers)
         return [
             self._catalog.profile_by(static, dynamic).metadata

@@ -1,4 +1,4 @@
-"""Forecasts for jobs that are shown, from the queue before each and past run times."""
+"""Forecasts for displayed jobs, from the queue before each and past run times."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -20,17 +20,17 @@ BLOCKED: Final = State.BLOCKED.code
 MAX_JOBS: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000
-ALIKE_MS: Final = 1_000  # jobs of a list that were submitted this close together share a line
-SAMPLE: Final = 30  # jobs from each end of a shape whose kinds stand for all
+ALIKE_MS: Final = 1_000  # jobs of a list submitted this close together share a line
+SAMPLE: Final = 30  # jobs from each end of a shape whose kinds represent all
 
 
 class Outlook(NamedTuple):
-    """What we show beside a job: its forecast, and what such jobs took."""
+    """What we show beside a job: its forecast, and usual times of its kind."""
 
     now: int = 0
     forecast: Forecast = Forecast()
     known: Summary | None = None
-    peak_memory: int | None = None  # of its newest attempt
+    peak_memory: int | None = None  # estimate for its newest attempt
     inherited: float = 0.0
 
 
@@ -43,10 +43,10 @@ class ActiveWorker(NamedTuple):
 
 
 class ActiveWorkers:
-    """The workers that take jobs, cached for a moment if they are many.
+    """The workers that take jobs, cached for a moment if there are many.
 
-    Reading thousands of them for every job shown would take longer than all the rest, and a fleet
-    that large does not change much in two seconds.
+    Reading thousands of them for every displayed job would take longer than all the rest, and a
+    fleet that large does not change much in two seconds.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class ActiveWorkers:
 
 
 class Forecaster:
-    """Makes forecasts in one snapshot; reads what they share once."""
+    """Makes forecasts in one snapshot; reads shared data once."""
 
     def __init__(
         self, tx: ReadTx, catalog: Catalog, active: ActiveWorkers | None = None,
@@ -79,7 +79,7 @@ class Forecaster:
         self._kinds = kinds or Kinds(tx, catalog)
         self._mixes: dict[int, Summary | None] = {}
         self._lines: dict[tuple[int, int], Line] = {}
-        self._held_until = 0  # no job is assigned before, after a restore
+        self._held_until = 0  # no job is assigned before this, after a restore
 
     async def forecasts(self, views: Sequence[JobRecord]) -> dict[int, Forecast]:
         """Forecasts the jobs that run or wait for a worker; of many, only the first few."""
@@ -101,7 +101,7 @@ class Forecaster:
         )
 
     async def _stand_in_line(self, views: Sequence[JobRecord]) -> None:
-        """Finds the lines before these jobs; jobs of about the same rank share one."""
+        """Finds the jobs ahead of these jobs; jobs of about the same rank share one line."""
         tx, catalog = self._tx, self._catalog
         self._held_until = (await tx.catalog.meta()).get(HOLD, 0)
         workers = await self._active.workers(tx, catalog)
@@ -173,7 +173,7 @@ async def mix_of(
     own: Summary | None,
     known: dict[int, Summary | None],
 ) -> Summary | None:
-    """Returns how long the jobs of a line take, from samples of each shape; fills `known`.
+    """Returns the mean run time of a line's jobs, from samples of each shape; fills `known`.
 
     If nothing is ahead, the running jobs are likely of the same kind as the job.
     """
@@ -186,7 +186,7 @@ async def mix_of(
 
 
 async def typical(tx: ReadTx, kinds: Kinds, shape: int, most: int) -> Summary | None:
-    """Returns how long the ready jobs of a shape take on average, from its first and last ones."""
+    """Returns the mean run time of a shape's ready jobs, from its first and last ones."""
     jobs = [(shape, one.spec) for one in await tx.views.ready_sample(shape, most)]
     await kinds.learn(jobs)
     return mixture((1, found) for job in jobs if (found := kinds.of(*job)) is not None)

@@ -51,14 +51,14 @@ QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
 
 COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
-REASONS: Final = 3  # different reasons of workers that are told
+REASONS: Final = 3  # distinct reasons of workers that are listed
 NEEDS: Final = 10  # unfinished dependencies that we follow to their cause
 
 Sees = Callable[[str], bool]
 
 
 class Explainer:
-    """Makes one explanation; reads what its parts share once."""
+    """Makes one explanation; reads shared data once."""
 
     def __init__(self, tx: ReadTx, catalog: Catalog, config: Config, sees: Sees) -> None:
         self._tx = tx
@@ -96,7 +96,7 @@ class Explainer:
         )
 
     def _limited(self, step: Step) -> Step:
-        """Leaves out of a step which other namespaces a worker serves."""
+        """Hides from a step which other namespaces a worker serves."""
         if all(self._sees(name) for name in (step.metadata or {}).get(NAMESPACES, ())):
             return step
         return replace(step, metadata=None, command=None, request=None)
@@ -241,7 +241,9 @@ class Explainer:
         return self._fleet
 
     async def _placed(self, view: JobRecord, shape: Shape, per_worker: int, free: bool) -> Reasons:
-        """Explains who could run the job and, if nothing else holds it back, what is before it."""
+        """Explains who could run the job and, if nothing else holds it back, which jobs come
+        first.
+        """
         fleet = await self._read_fleet()
         facts = view.facts
         groups = tuple(await fleet.groups(shape, facts, per_worker))
@@ -282,7 +284,7 @@ class Explainer:
         return Reasons((Waiting(kind="no_worker", text=text),), (step,))
 
     async def _line(self, view: JobRecord, fleet: Fleet, taking: Sequence[Group]) -> Expected:
-        """Returns the jobs ahead of it at the workers that could take it."""
+        """Returns the jobs ahead of it on the workers that could take it."""
         facts = view.facts
         workers = [worker for group in taking for worker in group.ids]
         heads = await self._tx.places.heads()
@@ -323,7 +325,7 @@ def _nobody(
         return f"a worker with {found.needs}: {_tried(groups)}"
     if workers == 1:
         return f"a worker that can run it: {found.about(name)}"
-    return f"a worker that can run it: none of {workers:,} can; nearest: {found.about(name)}"
+    return f"a worker that can run it: none of {workers:,} can; closest match: {found.about(name)}"
 
 
 def _tried(groups: Sequence[Group]) -> str:

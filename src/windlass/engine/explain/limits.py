@@ -98,6 +98,6 @@ async def _by_rate(tx: ReadTx, shape: Shape) -> Reasons:
         return Reasons(limits=(entry,))
     until = format_moment(opens_at(rate, starts))
     left = readable_duration(opens_at(rate, starts) - tx.now)
-    text = f"the rate {entry.name}: the next may start in {left}"
+    text = f"the rate {entry.name}: the next job may start in {left}"
     step = Step(action="wait", text=f"wait until {until}", until=until)
     return Reasons((Waiting(kind="rate", text=text, until=until),), (step,), (entry,))

@@ -1,8 +1,8 @@
 """Works out from the log when a job's limits were used up.
 
-We know the current usage and walk the log backwards to the time when the job was queued. If the
-log has grown too long since, we do not know. Of starts under a rate we count those that the store
-remembers, and those among the last events before the job was queued.
+We know the current usage and walk the log backwards to the time when the job was queued. If the log
+has grown too long since, we do not know. For a rate we count the starts that the store remembers,
+and those among the last events before the job was queued.
 """
 
 import json

@@ -9,7 +9,7 @@ from windlass.domain.rows.views import ReadySpan
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.ports.store import Head, ReadTx
 
-COUNTED: Final = 10_001  # more jobs ahead do not improve a forecast
+COUNTED: Final = 10_001  # counting more jobs ahead does not improve a forecast
 APART: Final = 8  # shapes ahead that are counted separately; the others are counted together
 PROFILES: Final = 16  # distinct workers whose other work we check
 FIRST: Final = (-(2**62), 0)  # before every rank and job
@@ -34,7 +34,7 @@ async def lines_before(
     jobs: Sequence[tuple[JobFacts, Iterable[Profile]]],
     heads: Sequence[Head],
 ) -> dict[int, Parts]:
-    """Returns the same of several jobs; no part of a line is counted twice."""
+    """Does the same for several jobs; no part of a line is counted twice."""
     shapes = {facts.id: _ahead(catalog, facts, heads, who) for facts, who in jobs}
     places: dict[int, set[tuple[int, int]]] = {}
     for facts, _ in jobs:

@@ -20,7 +20,7 @@ from windlass.ports.store import ReadTx
 
 RETRYING: Final = State.RETRYING.code
 SUSPENDED: Final = State.SUSPENDED.code
-MANY: Final = 1_000  # with more workers than this we do not search their past
+MANY: Final = 1_000  # with more workers than this, we do not search their past
 
 
 async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list[str]:
@@ -37,10 +37,12 @@ async def deadlines_and_holds(tx: ReadTx, view: JobRecord, fleet: Fleet) -> list
             notes.append(f"it {what} before {format_moment(at)}, {left} from now")
     suspicion = suspicion_of(view.facts.excluded)
     if suspicion == ALONE:
-        notes.append("it lost several workers that held other jobs too: it runs alone on a worker")
+        notes.append(
+            "it lost several workers that held other jobs too, so it runs alone on a worker"
+        )
     elif suspicion:
         notes.append(
-            "it lost a worker that held other jobs too: it shares a worker with at most "
+            "it lost a worker that held other jobs too, so it shares a worker with at most "
             f"{counted(suspicion - 1, 'other such job')}"
         )
     for kept in await tx.placement.reservations():

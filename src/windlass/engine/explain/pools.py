@@ -37,7 +37,7 @@ async def workers_starting(tx: ReadTx) -> set[int]:
 
 
 def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
-    """Describes a pool from its rows; for the decision itself see `windlass pools plan`."""
+    """Describes a pool from its rows; `windlass pools plan` shows the decision itself."""
     coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)
     if coming:
         several = f"{coming} workers of pool {row.name} are on their way"

@@ -11,7 +11,7 @@ from windlass.domain.rows.statistics import Summary
 
 
 class Expected(NamedTuple):
-    """The line before a job, and what jobs of its kind take."""
+    """The jobs ahead of a job, and the usual run time of its kind."""
 
     line: Line
     own: Summary | None

@@ -1,4 +1,4 @@
-"""Works out where a job's time went, as far as the event log tells.
+"""Works out where a job's time went, as far as the event log reaches.
 
 The log holds the job's transitions, pauses of its queue, and the workers with their metadata over
 time. `limits_past.py` works out when limits were used up.
@@ -40,14 +40,14 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.ports.store import ReadTx
 
-FLEET_EVENTS: Final = 100_000  # the most events about workers and queues that we read
+FLEET_EVENTS: Final = 100_000  # maximum events about workers and queues that we read
 FIRST: Final = -(2**62)
 
 QUEUED: Final = State.QUEUED.code
 WITH_WORKER: Final = frozenset(
     state.code for state in (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 )
-HALF_SHOWN: Final = 250  # segments at each end
+HALF_SHOWN: Final = 250  # segments kept at each end
 
 
 Held = dict[Cause, list[Interval]]
@@ -130,7 +130,7 @@ class _TimeAccount:
         return segments
 
     async def _compare(self) -> None:
-        """Notes what jobs of its kind take, if that is known."""
+        """Adds the usual run time of jobs of its kind, if known."""
         kinds = Kinds(self._tx, self._catalog)
         known = await kinds.of_job(self._view.facts.shape, self._view.spec)
         if known is not None:

@@ -73,7 +73,7 @@ async def explain_worker(
 
 
 class _Gates:
-    """The gates of this worker beside clauses: queues, their limits, rates, its own room."""
+    """The gates of this worker besides clauses: queues, their limits, rates, its own room."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ async def _summary(tx: ReadTx, view: WorkerView, kinds: list[_JobGroup], hidden:
     for held in (await after_restore(tx)).waiting:
         return f"{free}: it gets no job before {held.text}"
     if any(not kind.obstacles for kind in kinds):
-        return f"{free}: there are jobs for it, which it gets when it asks"
+        return f"{free}: there are jobs for it, which it gets at its next sync"
     if kinds or hidden:
         there = "jobs are ready" if kinds else "jobs of other namespaces are ready"
         return f"{free}: {there}, but none that it can run"

@@ -39,12 +39,12 @@ def upload_key(job: int, attempt: int, name: str) -> str:
 async def put_artifact(
     blobs: Blobs, chunks: AsyncIterator[bytes], sha256: str, size: int | None = None
 ) -> int:
-    """Stores a file under its digest and returns its size; refuses one that differs."""
+    """Stores a file under its digest and returns its size; refuses a file with another digest."""
     return await blobs.put_stream(artifact_key(sha256), proved(chunks, sha256, size))
 
 
 async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = None) -> int:
-    """Stores what a worker has uploaded directly under `key`.
+    """Stores a file that a worker uploaded directly under `key`.
 
     We read it once and store what we read, so nobody can exchange it in between.
     """
@@ -56,7 +56,7 @@ async def adopt_upload(blobs: Blobs, key: str, sha256: str, size: int | None = N
 async def proved(
     chunks: AsyncIterator[bytes], sha256: str, size: int | None
 ) -> AsyncIterator[bytes]:
-    """Yields the same chunks; raises at the end unless they are the declared file."""
+    """Yields the same chunks; raises at the end unless they match the declared file."""
     digest = hashlib.sha256()
     seen = 0
     async for chunk in chunks:

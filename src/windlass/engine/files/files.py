@@ -1,7 +1,7 @@
-"""Logs, artifacts, names and progress: the commands beside those of the engine.
+"""Logs, artifacts, names and progress: the commands besides those of the engine.
 
-Bytes are written to the blobs first and recorded in the store afterwards, so what the store
-refers to always exists. A crash between the two leaves an orphan, which retention finds.
+Bytes are written to the blobs first and recorded in the store afterwards, so everything the store
+refers to exists. A crash between the two leaves an orphan, which retention finds.
 """
 
 from collections.abc import AsyncIterator
@@ -53,7 +53,7 @@ class Upload(NamedTuple):
 
 
 class Files(LogFiles):
-    """Writes and reads what jobs produce beside their outcomes."""
+    """Writes and reads what jobs produce besides their outcomes."""
 
     def __init__(self, engine: Engine, blobs: Blobs) -> None:
         super().__init__(engine, blobs)
@@ -78,7 +78,7 @@ class Files(LogFiles):
         await self._write(Write(holder, apply))
 
     async def measured(self, holder: Holder, duration_ms: int) -> int | None:
-        """Sets the duration of the attempt's media; returns how long it may now run."""
+        """Sets the duration of the attempt's media; returns its new time limit."""
         check_holder(holder)
         check_id("duration", duration_ms)
         return await self._measure(Measured(holder, duration_ms))
@@ -88,7 +88,7 @@ class Files(LogFiles):
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
     ) -> None:
-        """Stores a file of this machine."""
+        """Stores a local file."""
         size = await size_of(path)
         await self.store_artifact(holder, name, read_file(path), sha256, size, content_type)
 
@@ -101,7 +101,7 @@ class Files(LogFiles):
         size: int | None,
         content_type: str,
     ) -> ArtifactRow:
-        """Stores what `chunks` yields; refuses it unless it is what was declared."""
+        """Stores what `chunks` yields; refuses it unless it matches the declaration."""
         await self._may_add(holder, name, sha256, content_type)
         stored = await put_artifact(self._blobs, chunks, sha256, size)
         return await self._record(holder, name, sha256, stored, content_type)
@@ -115,7 +115,7 @@ class Files(LogFiles):
     async def adopt_artifact(
         self, holder: Holder, name: str, sha256: str, size: int | None, content_type: str
     ) -> ArtifactRow:
-        """Stores what the worker uploaded to such an address; refuses it unless as declared."""
+        """Stores what the worker uploaded to such an address; refuses it unless it matches."""
         await self._may_add(holder, name, sha256, content_type)
         key = upload_key(holder.job, holder.attempt, name)
         stored = await adopt_upload(self._blobs, key, sha256, size)
@@ -127,7 +127,7 @@ class Files(LogFiles):
         return await self._engine.store.read(lambda tx: visible_artifacts(tx, job))
 
     async def open_artifact(self, job: int, name: str) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
-        """Returns one of them with its bytes."""
+        """Returns one of them, with its bytes."""
         for row in await self.artifacts(job):
             if row.name == name:
                 return row, self._blobs.stream(artifact_key(row.sha256))
@@ -138,7 +138,7 @@ class Files(LogFiles):
     ) -> tuple[ArtifactRow, AsyncIterator[bytes]]:
         """Opens an artifact of `job` for a running attempt that declares or waits for it.
 
-        Of its own job, an attempt may read the files that were uploaded for it, by their digests.
+        An attempt may also read the files that were uploaded for its own job, by digest.
         """
         check_holder(holder)
         check_id("job", job)
@@ -151,7 +151,7 @@ class Files(LogFiles):
     async def store_upload(
         self, upload: Upload, chunks: AsyncIterator[bytes], created_by: str
     ) -> UploadRow:
-        """Stores a file that jobs of a namespace may use; refuses it unless it is as declared."""
+        """Stores a file that jobs of a namespace may use; refuses it unless it matches."""
         check_digest(upload.sha256)
         config = self._engine.config
         if upload.size > config.upload_limit:
@@ -161,8 +161,8 @@ class Files(LogFiles):
         if used + upload.size > config.upload_quota:
             raise Conflict(
                 "quota",
-                f"the uploads of namespace {upload.namespace} have {used} of {config.upload_quota} "
-                f"bytes, which leaves no room for {upload.size}",
+                f"the uploads of namespace {upload.namespace} have {used} of "
+                f"{config.upload_quota} bytes: there is no room for {upload.size}",
             )
         await put_artifact(self._blobs, chunks, upload.sha256, upload.size)
         kind = upload.content_type or "application/octet-stream"
@@ -176,7 +176,7 @@ class Files(LogFiles):
         return await self._engine.run(step)
 
     async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
-        """Writes an input of a running attempt to a file of this machine."""
+        """Writes an input of a running attempt to a local file."""
         _, chunks = await self.open_input(holder, job, name)
         await write_file(path, chunks)
 

@@ -19,7 +19,7 @@ SETTLE_MS: Final = 2_000  # how long a reader waits for the last output of a job
 
 
 class LogPosition(NamedTuple):
-    """Where to read on: a place in the log of one attempt; attempt 0: of any."""
+    """Where to read on: a position in the log of one attempt; attempt 0: of any."""
 
     attempt: int
     offset: int
@@ -65,7 +65,7 @@ async def next_part(
 ) -> NextPart:
     """Returns what comes after `position`; waits for it, at most `wait_ms`.
 
-    An engine that stops waits for nothing.
+    An engine that is stopping does not wait.
     """
     clock = asyncio.get_running_loop()
     deadline = clock.time() + wait_ms / 1000
@@ -85,12 +85,12 @@ async def next_part(
             return NextPart(reading, is_over)
         if row.state == LogState.STREAMING:
             await files.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))
-        else:  # It has not begun, or another attempt may come.
+        else:  # It has not begun, or another attempt may follow.
             await engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
 
 
 async def settle(engine: Engine, files: Files, job: int, attempt: int | None) -> None:
-    """Waits for the rest of the log if the job has ended: its last output may come after its end.
+    """Waits for the rest of the log if the job has ended: its last output may arrive later.
 
     Waits at most `SETTLE_MS`. The log of an open job is read as it is.
     """
@@ -107,7 +107,7 @@ async def log_is_over(
 ) -> bool:
     """Returns True if nothing more can come: the job has ended, and so has its log.
 
-    A log whose end nobody could write is over once its worker has given up as well.
+    If nobody could write the end of a log, it is over once its worker has given up as well.
     """
     if row.state == LogState.STREAMING:
         view = await engine.store.read(lambda tx: tx.views.job(row.job))

@@ -21,9 +21,9 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def check_input(tx: ReadTx, holder: Holder, job: int) -> None:
-    """Refuses artifacts of `job` to an attempt that is not held or does not use them.
+    """Refuses artifacts of `job` unless the attempt is held and uses them.
 
-    What it may not read looks as if it did not exist.
+    An artifact it may not read looks as if it did not exist.
     """
     lease = (await tx.leases.read([holder.job])).get(holder.job)
     if lease is None or not is_held(lease, holder):

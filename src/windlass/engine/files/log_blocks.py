@@ -1,7 +1,7 @@
-"""Reads a log in blocks of whole lines, forwards or backwards, some of it ahead.
+"""Reads a log in blocks of whole lines, forwards or backwards, with read-ahead.
 
-One read after another would take as long as a thousand answers of a bucket for a log of 1 GB, or of
-the disk for one whose segments are still small.
+Reading one by one would cost a thousand round trips to a bucket for a log of 1 GB, or many disk
+reads while its segments are still small.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from windlass.engine.attempts.log_segments import LogPiece, Logs
 from windlass.engine.files.log_index import LineIndex, bytes_of
 
-BLOCK: Final = 1024 * 1024  # bytes of one read; a longer line is cut into parts
-AHEAD: Final = 4 * BLOCK  # bytes that are read before they are needed
-AT_ONCE: Final = 16  # reads under way
+BLOCK: Final = 1024 * 1024  # maximum bytes of one read; a longer line is split
+AHEAD: Final = 4 * BLOCK  # bytes read ahead of need
+AT_ONCE: Final = 16  # concurrent reads
 
 
 class Block(NamedTuple):
@@ -70,7 +70,7 @@ async def blocks_before(logs: Logs, index: LineIndex, end: int) -> AsyncGenerato
 
 
 def _pieces_after(index: LineIndex, start: int) -> Iterator[LogPiece]:
-    """Yields what is read one by one: at most a block, from one segment; gaps as they are."""
+    """Yields the pieces to read one by one: at most a block, from one segment; gaps as they are."""
     if start >= index.row.bytes:
         return
     for piece in islice(index.pieces, index.piece_at(start), None):
@@ -100,7 +100,7 @@ async def _read_ahead(
 ) -> AsyncGenerator[tuple[LogPiece, bytes], None]:
     """Yields the pieces with their bytes, in order; a gap has none.
 
-    A search often ends soon, so no more is read ahead than was needed so far.
+    A search often ends soon, so it reads ahead no more than it has used so far.
     """
     create = asyncio.get_running_loop().create_task
     under_way: deque[tuple[LogPiece, asyncio.Task[bytes] | None]] = deque()

@@ -1,6 +1,6 @@
-"""The colours with which a page of a log begins: those of the lines before it.
+"""The colours at the start of a page of a log: those set by the lines before it.
 
-Only some bytes before the page are read, so a colour that was set further back is not known.
+Only a limited number of bytes before the page is read, so a colour set earlier is not known.
 """
 
 import re
@@ -15,7 +15,7 @@ SEQUENCE: Final = re.compile(rb"\x1b\[([0-9;:]{0,64})m")
 
 
 async def colours_before(logs: Logs, index: LineIndex, start: int) -> bytes:
-    """Returns the sequences that are in force at byte `start`, as programs write them."""
+    """Returns the colour escape sequences that are in force at byte `start`."""
     begin = max(0, start - LOOK_BACK)
     data = b""
     for piece in index.pieces[index.piece_at(begin) :]:
@@ -28,7 +28,7 @@ async def colours_before(logs: Logs, index: LineIndex, start: int) -> bytes:
 
 
 def in_force(data: bytes) -> bytes:
-    """Returns the sequences of a text since the last that begins with a reset, at most the last."""
+    """Returns a text's escape sequences from the last reset on, at most the last few."""
     found: list[bytes] = []
     for match in SEQUENCE.finditer(data):
         codes = re.split(rb"[;:]", match[1])

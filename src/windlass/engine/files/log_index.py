@@ -1,4 +1,4 @@
-"""Numbers of lines in a log, without reading it: the keys of its segments count their newlines.
+"""Line numbers in a log, without reading it: the keys of its segments count their newlines.
 
 A line is what `windlass logs` prints as one: missing bytes appear as a line of their own, so they
 count as two newlines. Only the segment with the wanted line is read.
@@ -34,7 +34,7 @@ class LineIndex:
 
     @classmethod
     async def read(cls, logs: Logs, row: LogRow) -> "LineIndex":
-        """Reads the names of a log's segments, and those few bytes whose newlines are not known."""
+        """Reads the names of a log's segments, and the few bytes whose newlines are not counted."""
         pieces = (await logs.find(row, 0, row.bytes)).pieces
         newlines = [await _newlines(logs, piece) for piece in pieces]
         is_terminated = True
@@ -45,7 +45,7 @@ class LineIndex:
 
     @property
     def lines(self) -> int:
-        """How many lines there are; the last one may be unfinished."""
+        """Returns how many lines there are; the last one may be unfinished."""
         return self._before[-1] + (not self._is_terminated)
 
     def piece_at(self, offset: int) -> int:
@@ -60,7 +60,7 @@ class LineIndex:
         """Returns where a line begins, counted from 1; the end of the log if there are fewer."""
         if line <= 1:
             return 0
-        wanted = line - 1  # It begins behind this newline.
+        wanted = line - 1  # It begins after this newline.
         if wanted > self._before[-1]:
             return self.row.bytes
         number = bisect_left(self._before, wanted) - 1
@@ -103,7 +103,7 @@ async def _newlines(logs: Logs, piece: LogPiece) -> int:
 
 
 def _behind_newline(data: bytes, number: int) -> int:
-    """Returns the position behind the given newline, counted from 1."""
+    """Returns the position after the given newline, counted from 1."""
     at = 0
     while (inside := data.count(b"\n", at, at + BLOCK)) < number:
         number -= inside

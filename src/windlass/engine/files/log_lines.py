@@ -6,7 +6,7 @@ from typing import Final
 
 from windlass.domain.values.quantities import format_moment
 
-BLOCK: Final = 256 * 1024  # bytes that are read at once, from the end backwards
+BLOCK: Final = 256 * 1024  # bytes read at once, from the end backwards
 
 ReadBytes = Callable[[int, int], Awaitable[bytes]]
 
@@ -38,7 +38,7 @@ def start_since(times: Sequence[tuple[int, int]], since_ms: int, size: int) -> i
 async def with_times(
     chunks: AsyncIterator[bytes], offset: int, is_start: bool, times: Sequence[tuple[int, int]]
 ) -> AsyncIterator[bytes]:
-    """Yields a log from `offset` with the time of each line before it.
+    """Yields a log from `offset` with each line's time before it.
 
     `is_start` says that a line begins at `offset`.
     """

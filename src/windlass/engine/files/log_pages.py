@@ -1,4 +1,4 @@
-"""A page of a log: some lines with their numbers, places and times, at a bounded cost."""
+"""A page of a log: some lines with their numbers, offsets and times, at a bounded cost."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from windlass.engine.attempts.log_segments import LogPiece, Logs
 from windlass.engine.files.log_index import LineIndex, bytes_of
 
-PAGE_BYTES: Final = 1024 * 1024  # read for one page, unless its first line is longer
-LINE_BYTES: Final = 16 * 1024  # shown of one line
-LAST_MS: Final = 253_402_300_800_000  # the year 10000: blobs that know no time give more
+PAGE_BYTES: Final = 1024 * 1024  # maximum bytes read for one page, unless its first line is longer
+LINE_BYTES: Final = 16 * 1024  # maximum bytes shown of one line
+LAST_MS: Final = 253_402_300_800_000  # the year 10000: blob stores without times report more
 
 
 class LogLine(NamedTuple):
-    """A line without its end: `data` are its first bytes, `size` is how many it has."""
+    """A line without its line end: `data` are its first bytes, `size` is its length."""
 
     number: int
     offset: int
@@ -41,7 +41,7 @@ async def read_page(logs: Logs, index: LineIndex, first: int, count: int) -> lis
         found.append(line)
         if len(found) == count:
             break
-    if not found:  # Nothing but the beginning of a long line.
+    if not found:  # Only the beginning of a long line.
         end = await index.start_of(first + 1)
         is_last = first >= index.lines
         begin = b"".join(read.data for read in reads)[:LINE_BYTES]
@@ -80,7 +80,7 @@ def _end_of(reads: Sequence[Read]) -> int:
 
 
 def _lines(reads: Sequence[Read], start: int) -> Iterator[tuple[int, bytes, int]]:
-    """Yields offset, bytes and size of each line that ends in what was read."""
+    """Yields offset, bytes and size of each line that ends in the bytes read."""
     begin, rest = start, b""
     for read in reads:
         at = 0
@@ -93,7 +93,7 @@ def _lines(reads: Sequence[Read], start: int) -> Iterator[tuple[int, bytes, int]
 
 
 def _unfinished(reads: Sequence[Read], start: int) -> tuple[int, bytes]:
-    """Returns what was read after the last newline, and where it begins."""
+    """Returns the bytes read after the last newline, and where they begin."""
     begin, rest = start, b""
     for read in reads:
         end = read.data.rfind(b"\n")
@@ -104,7 +104,7 @@ def _unfinished(reads: Sequence[Read], start: int) -> tuple[int, bytes]:
 
 
 def _place(read: Read, at: int) -> int:
-    """Returns where in the log a byte of what was read is; a gap is one place, and its end."""
+    """Returns the log offset of a byte that was read; a gap counts as one position, at its end."""
     if read.piece.key:
         return read.offset + at
     return read.piece.end if at == len(read.data) else read.piece.start

@@ -1,7 +1,7 @@
-"""Searches a log on the server: forwards or backwards, so many bytes in one call.
+"""Searches a log on the server: forwards or backwards, a bounded number of bytes per call.
 
-One match of each line is told. Regular expressions are those of RE2, whose time grows with the
-length of the text only, so nobody can keep a server busy with one.
+It returns one match per line. Regular expressions use RE2, whose time grows only with the length of
+the text, so nobody can keep a server busy with one.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from windlass.engine.attempts.log_segments import Logs
 from windlass.engine.files.log_blocks import Block, blocks_after, blocks_before
 from windlass.engine.files.log_index import LineIndex
 
-SCAN_BYTES: Final = 128 * 1024 * 1024  # looked at in one call
-MAX_TEXT: Final = 1_000  # bytes of what is searched for
-MEMORY: Final = 8 * 1024 * 1024  # that an expression may use
+SCAN_BYTES: Final = 128 * 1024 * 1024  # bytes searched in one call
+MAX_TEXT: Final = 1_000  # maximum bytes of a search text
+MEMORY: Final = 8 * 1024 * 1024  # memory that an expression may use
 AROUND: Final = 200  # bytes of the line that are shown before and after a match
 
-Find = Callable[[bytes, int], tuple[int, int] | None]  # the first match from there on
+Find = Callable[[bytes, int], tuple[int, int] | None]  # position of the first match from there on
 
 
 class LogMatch(NamedTuple):
-    """A line with a match: where the match is, and what is around it."""
+    """A line with a match: where the match is, and its surroundings."""
 
     line: int
     offset: int
@@ -33,7 +33,7 @@ class LogMatch(NamedTuple):
 
 
 class LogMatches(NamedTuple):
-    """Matches in the order of the search; it goes on at `next`, unless all was searched."""
+    """Matches in the order of the search, which continues at `next`, unless all was searched."""
 
     matches: list[LogMatch]
     next: int | None
@@ -41,7 +41,7 @@ class LogMatches(NamedTuple):
 
 
 def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
-    """Returns what finds this text, or matches of this regular expression, in a block of lines."""
+    """Returns a function that finds this text, or this regular expression, in a block of lines."""
     wanted = text.encode("utf-8", "surrogatepass")
     if not wanted or len(wanted) > MAX_TEXT:
         raise InvalidInput("text", f"1 to {MAX_TEXT} bytes", f"{len(wanted)} bytes")
@@ -52,7 +52,7 @@ def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
 
 def _compiled(wanted: bytes, text: str, is_regex: bool, ignore_case: bool) -> Find:
     """Returns a search by RE2, which also finds plain text faster than `bytes.find`."""
-    import re2  # its library is loaded by the first search
+    import re2  # the first search loads the library
 
     options = re2.Options()
     options.never_nl = True
@@ -62,7 +62,7 @@ def _compiled(wanted: bytes, text: str, is_regex: bool, ignore_case: bool) -> Fi
     if not is_regex:
         options.literal = True
         if not ignore_case:
-            options.encoding = re2.Options.Encoding.LATIN1  # bytes as they are
+            options.encoding = re2.Options.Encoding.LATIN1  # search raw bytes
     try:
         compiled: Any = re2.compile((b"(?m)" if is_regex else b"") + wanted, options)
     except re2.error as error:
@@ -82,8 +82,8 @@ async def search(
 ) -> LogMatches:
     """Returns up to `limit` matches after `start`, or before it.
 
-    Segments may be joined meanwhile. Then what was found so far is returned, and the next call
-    goes on from there; `NotFound` is raised only if nothing was searched yet.
+    Segments may be joined meanwhile. Then it returns what it has found so far, and the next call
+    continues from there; it raises `NotFound` only if nothing was searched yet.
     """
     run = asyncio.get_running_loop().run_in_executor
     matches: list[LogMatch] = []
@@ -113,14 +113,14 @@ async def search(
 
 
 def _numbered(found: list[LogMatch], block: Block, first: int) -> Iterator[LogMatch]:
-    """Yields the matches with the numbers of their lines; the block begins with line `first`."""
+    """Yields the matches with their line numbers; the block begins with line `first`."""
     for match in found:
         line = first + block.data.count(b"\n", 0, match.offset - block.offset)
         yield match._replace(line=line)
 
 
 def _beyond(match: LogMatch, block: Block, backwards: bool) -> int:
-    """Returns where a search goes on after a match: with the next line, or the line before."""
+    """Returns where a search continues after a match: the next line, or the line before."""
     at = match.offset - block.offset
     if backwards:
         return block.offset + block.data.rfind(b"\n", 0, at) + 1

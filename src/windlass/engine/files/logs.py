@@ -46,7 +46,7 @@ class LogReading(NamedTuple):
 
 
 class LogPage(NamedTuple):
-    """Lines of a log, of which there are `total` so far; `colours` are in force at the first."""
+    """Lines of a log, which has `total` so far; `colours` are in force at the first one."""
 
     row: LogRow
     total: int
@@ -55,7 +55,7 @@ class LogPage(NamedTuple):
 
 
 class LogQuery(NamedTuple):
-    """What to look for in a log; from `start` on, or before it."""
+    """What to search for in a log; from `start` on, or before it."""
 
     text: str
     is_regex: bool = False
@@ -147,7 +147,9 @@ class LogFiles:
     async def log_start(
         self, job: int, attempt: int | None, tail: int | None, since_ms: int | None
     ) -> int:
-        """Returns where the last `tail` lines begin, or what came since then; the later of both."""
+        """Returns where the last `tail` lines begin, or the bytes since a time; the later of
+        both.
+        """
         row = await self.log(job, attempt)
 
         async def read(offset: int, limit: int) -> bytes:
@@ -163,7 +165,7 @@ class LogFiles:
         self, job: int, attempt: int | None, count: int, line: int | None = None,
         offset: int | None = None,
     ) -> LogPage:  # fmt: skip
-        """Returns up to `count` lines: from a line on, from that at an offset on, or the last."""
+        """Returns up to `count` lines: from a line number, from an offset, or the last ones."""
         row = await self.log(job, attempt)
 
         async def read(index: LineIndex) -> LogPage:
@@ -180,7 +182,7 @@ class LogFiles:
         return await self._with_index(row, read)
 
     async def search_log(self, job: int, attempt: int | None, query: LogQuery) -> LogMatches:
-        """Returns lines that match, and where the search goes on."""
+        """Returns lines that match, and where the search continues."""
         row = await self.log(job, attempt)
         find = finder(query.text, query.is_regex, query.ignore_case)
         start = query.start
@@ -194,7 +196,7 @@ class LogFiles:
     async def _with_index(
         self, row: LogRow, work: Callable[[LineIndex], Awaitable[Answer]]
     ) -> Answer:
-        """Runs this on what the log's segments are now, again if some were just joined."""
+        """Runs this on the log's current segments; again if some were just joined."""
         for _ in range(TRIES - 1):
             try:
                 return await work(await LineIndex.read(self._logs, row))
@@ -203,7 +205,7 @@ class LogFiles:
         return await work(await LineIndex.read(self._logs, row))
 
     async def with_times(self, reading: LogReading, offset: int) -> LogReading:
-        """Returns what was read from `offset` with the time of each line: when it came here."""
+        """Returns the bytes from `offset` with the time at which each line arrived."""
         is_start = not offset
         if offset:
             before = await self._logs.find(reading.row, offset - 1, 1)
@@ -214,7 +216,7 @@ class LogFiles:
     async def follow_log(
         self, job: int, attempt: int | None, beyond: int, timeout_ms: int
     ) -> LogRow:
-        """Waits until a log has more than `beyond` bytes or has ended, or time is up."""
+        """Waits until a log has more than `beyond` bytes, has ended, or the time is up."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:

@@ -45,7 +45,7 @@ class SegmentMerger:
         self._appends[key] = self._appends.get(key, 0) + 1
 
     def is_due(self, job: int, attempt: int) -> bool:
-        """Returns True if an ended log is long enough to be joined; ask only once."""
+        """Returns True if an ended log is long enough to be joined; answers True only once."""
         return self._appends.pop((job, attempt), 0) >= FROM
 
     def ended(self, row: LogRow) -> None:
@@ -86,7 +86,7 @@ class FragmentedLogs:
         self._segments = self._bytes = 0
 
     def see(self, infos: Sequence[BlobInfo]) -> None:
-        """Looks at the next segments; those of one log come in order."""
+        """Processes the next segments; those of one log come in order."""
         for info in infos:
             owner = owner_of(info.key)
             if info.key.endswith(TIMES):
@@ -105,7 +105,7 @@ class FragmentedLogs:
         self._segments = self._bytes = 0
 
     async def join(self, store: Store, blobs: Blobs) -> int:
-        """Joins the segments of those that have ended; returns how many logs."""
+        """Joins the segments of the logs that have ended; returns how many logs."""
         self._close()
         logs, joined = Logs(blobs), 0
         for job, attempt in self._found:

@@ -1,7 +1,7 @@
-"""Where the functions of running jobs are: asks the worker that holds the attempt.
+"""The stacks of running functions: asks the worker that holds the attempt.
 
-The worker may sync with another server than the one that was asked. That server leaves the answer
-among the blobs, which all servers share, and the asking one takes it from there.
+The worker may sync with another server than the one that was asked. That server puts the answer
+into the blobs, which all servers share, and the asking one takes it from there.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from windlass.wire.files import Stack, StackReport
 
 FOLDER: Final = "stacks"
 MAX_BYTES: Final = 256 * 1024  # bytes of an answer as JSON
-LOOK_S: Final = 0.1  # how often another server's answer is looked for
+LOOK_S: Final = 0.1  # interval of looking for another server's answer
 RUNNING: Final = State.RUNNING.code
 
 _report: Final = msgspec.json.Decoder(StackReport).decode
@@ -39,7 +39,7 @@ class Stacks:
         self._blobs = blobs
 
     async def ask(self, job: int) -> Stack:
-        """Returns where the function of a running job is; refuses if nobody can say."""
+        """Returns the stack of a running job's function; raises if nobody can tell."""
         check_id("job", job)
         lease, name, now = await self._engine.store.read(lambda tx: _running(tx, job))
         if lease is None:
@@ -59,7 +59,7 @@ class Stacks:
         )  # fmt: skip
 
     async def answer(self, holder: Holder, report: StackReport) -> None:
-        """Takes the answer of the worker that holds the attempt."""
+        """Accepts the answer of the worker that holds the attempt."""
         body = msgspec.json.encode(report)
         if len(body) > MAX_BYTES:
             raise InvalidInput("threads", f"at most {MAX_BYTES} bytes as JSON", len(body))

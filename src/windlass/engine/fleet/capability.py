@@ -1,8 +1,8 @@
 """Rejects jobs that no worker could ever run, after a grace period; decided per shape.
 
-All enrolled workers count, whatever their status, with everything they reported within a week:
-see `domain/job/capability.py`. If there are no workers, nothing is rejected, unless a job asked
-to be rejected at once.
+All enrolled workers count, whatever their status, with everything they reported within a week: see
+`domain/job/capability.py`. If there are no workers, nothing is rejected, unless a job asks to be
+rejected at once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ REJECTED = State.REJECTED.code
 
 
 class Fleet(NamedTuple):
-    """Every distinct metadata that counts, how many workers it came from, and the pools."""
+    """All distinct metadata that counts, how many workers have it, and the pools."""
 
     profiles: tuple[Mapping[str, object], ...]
     workers: int
@@ -64,9 +64,10 @@ async def read_fleet(tx: ReadTx) -> Fleet:
 
 
 def as_reported(past: str, now: str) -> str:
-    """Returns past metadata of a worker, with what it says about functions now.
+    """Returns past metadata of a worker, with its current report about functions.
 
-    What a worker has not tried to import says nothing, and code changes more often than machines.
+    A function that a worker has not tried to import proves nothing, and code changes more often
+    than machines.
     """
     if FUNCTIONS not in past and FUNCTIONS not in now:
         return past
@@ -75,12 +76,12 @@ def as_reported(past: str, now: str) -> str:
 
 
 async def read_templates(tx: ReadTx) -> tuple[Template, ...]:
-    """Returns what workers of pools are or would be like, including disabled pools."""
+    """Returns the expected metadata of the workers of pools, including disabled pools."""
     return tuple(template_of(row) for row in await tx.pools.all() if row.state == PoolState.ACTIVE)
 
 
 async def note_past(work: Work, old: Worker, new: Worker) -> None:
-    """Records the old metadata of a worker that reports something else."""
+    """Records the old metadata of a worker that reports something new."""
     if old.dynamic == new.dynamic or as_reported(old.dynamic, new.dynamic) == new.dynamic:
         return
     digest = metadata_digest(msgspec.json.decode(old.dynamic))
@@ -163,7 +164,7 @@ def _is_over(work: Work, fact: JobFacts, spec: bytes, why: Impossible | None) ->
 
 
 async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impossible]) -> int:
-    """Rejects only jobs that are queued now: a waiting job may meet another fleet."""
+    """Rejects only jobs that are queued now: the fleet may have changed for a waiting job."""
     await hold_waits(work, (), [fact.id for fact in facts])
     limited = [fact for fact in facts if fact.limit]
     parked = await work.tx.places.take_parked(limited) if limited else []

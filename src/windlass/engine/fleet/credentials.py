@@ -1,9 +1,9 @@
-"""What a worker enrols with, and the token of the incarnation that it gets.
+"""The credentials with which a worker enrols, and the token of its new incarnation.
 
-A worker proves who it is with a secret that it has made and keeps, the first time with a code
-that is used up. Its incarnation gets a token, which ends with it. All of them are written in the
-transaction of the enrolment. So if its answer is lost, the worker finds its secret valid, or
-nothing has happened and the code still counts.
+A worker proves its identity with a secret that it generates and keeps; the first time it also needs
+a one-time code. Its incarnation gets a token, which ends with it. All of them are written in the
+transaction of the enrolment. So if the answer is lost, either the worker's secret is already valid,
+or nothing has happened and the code is still valid.
 """
 
 import msgspec
@@ -22,13 +22,13 @@ CODE_REFUSED = "code_refused"
 async def admit(work: Work, enrolment: Enrolment) -> Enrolment:
     """Uses up the code of an enrolment, and returns what its sender may ask for.
 
-    Without proof that it is the worker of that name, it cannot say that the old process is dead,
-    nor how its jobs ended.
+    Without proof that it is the worker of that name, it cannot claim that the old process is dead,
+    nor report how its jobs ended.
     """
     if enrolment.code is not None:
         code = await work.tx.access.use_code(enrolment.code, work.now)
         if code is None or code.worker not in ("", enrolment.name):
-            message = "this enrolment code is not valid, was used already, or is for another worker"
+            message = "this enrolment code is not valid, was already used, or is for another worker"
             raise Conflict(CODE_REFUSED, message)
         if code.takeover:
             enrolment = msgspec.structs.replace(enrolment, proven=True)
@@ -55,7 +55,7 @@ async def _set_secret(work: Work, worker: Worker, digest: str) -> None:
     if known is not None and known.worker == worker.id and not known.revoked_at:
         return
     if known is not None:
-        raise Conflict("token_used", "this token was used before: enrol with a new one")
+        raise Conflict("token_used", "this token was already used: enrol with a new one")
     await work.tx.access.remove_of_worker(worker.id)
     await _insert(work, worker, digest, 0)
 

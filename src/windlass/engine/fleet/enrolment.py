@@ -16,15 +16,15 @@ class Enrolment(msgspec.Struct, frozen=True, kw_only=True):
     """A request of a worker's process to enrol.
 
     `takeover` means that it holds the lock of the agent's state directory and has killed the
-    process groups recorded there, so that nothing of an older incarnation is left. `replaces` is
-    the newest incarnation recorded there: a late or duplicate enrolment must not end an
-    incarnation that began after it. None means that it cannot be either. A worker that is not
-    `approved` waits for an operator. `holder` is the worker whose token was presented: 0 for
-    none, `ANYONE` for a token or code that may act for all workers. It is `proven` that it comes
-    from the worker of that name, or from an operator; otherwise it cannot end a living one. `code`
-    is used up; `secret` is what the worker enrols with from now on, `session` the token of its
-    incarnation (all of them digests). `source` is the address that it comes from. `stopped` is what
-    its last process could not report.
+    process groups recorded there, so that nothing is left of an older incarnation. `replaces` is
+    the newest incarnation recorded there: a late or duplicate enrolment must not end an incarnation
+    that began after it. None means that this cannot happen. A worker that is not `approved` waits
+    for an operator. `holder` is the worker whose token was presented: 0 for none, `ANYONE` for a
+    token or code that may act for all workers. `proven` means that the request comes from the
+    worker of that name, or from an operator; otherwise it cannot end a live one. `code` is used up;
+    `secret` is what the worker enrols with from now on, `session` the token of its incarnation (all
+    of them digests). `source` is the address of the sender. `stopped` is what its last process
+    could not report.
     """
 
     name: str

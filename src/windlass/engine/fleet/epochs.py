@@ -1,8 +1,8 @@
 """Starts a new epoch after a backup was restored, so that nothing older counts as current.
 
-The store has forgotten what happened after its backup; workers have not. Attempts and
-incarnations continue with numbers that were never used, and a worker that reports with an older
-one is told to stop. No job is assigned before all workers of the old epoch have ended theirs.
+The store has lost everything after the backup; workers have not. Attempts and incarnations continue
+with numbers that were never used, and a worker that reports an older one is told to stop. No job is
+assigned until all workers of the old epoch have ended their jobs.
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from windlass.ports.store.fleet.catalog import BACKUP
 EPOCH: Final = "epoch"
 LAST_EPOCH: Final = MAX_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers
 HOLD: Final = "hold_until"
-HOLD_MS: Final = "hold_ms"  # how long, by the settings of the server that started last
+HOLD_MS: Final = "hold_ms"  # duration of that, by the settings of the server that started last
 RETRY_MS: Final = 10_000
 
 
@@ -45,10 +45,10 @@ async def begin_epoch(
     why: str = "a backup was restored",
     above: int = 0,
 ) -> Restored:
-    """Raises the epoch. By the returned time, workers have ended the jobs of the old one.
+    """Raises the epoch; returns it, and when workers have ended the jobs of the old one.
 
-    Without `own_settings`, the time follows those of the server that started last. The
-    new epoch is `above` another one that is known.
+    Without `own_settings`, that time follows the server that started last. The new epoch is `above`
+    another known one.
     """
     meta = await work.tx.catalog.meta()
     epoch = max(meta.get(EPOCH, 0), above) + 1
@@ -76,9 +76,9 @@ def first_incarnation(work: Work) -> int:
 
 
 def refuse_old_store(work: Work, worker: Worker, seen: int) -> Conflict:
-    """Returns the error for a worker that says it knows a newer epoch.
+    """Returns the error for a worker that claims to know a newer epoch.
 
-    Nothing else follows from what a worker says: a mark that a server signed proves it (`Marks`).
+    The claim alone has no other effect: proof is a mark that a server signed (`Marks`).
     """
     catalog = work.catalog
     message = (

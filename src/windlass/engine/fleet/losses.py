@@ -1,9 +1,9 @@
-"""Notices that a database goes on without commits that were answered, and acts on it.
+"""Notices that a database continues without commits that were answered, and acts on it.
 
-A standby that took over, or a backup in place of the database, may lack the last commits. Ids jump
-before anything new gets one: that costs nothing, so it happens in every new timeline. Only a mark
-proves a loss: an event of which somebody was told and that is not there. Then a new epoch begins,
-as after `db restored`, and what is asked for by a lost id is answered with `Lost`.
+A standby that took over, or a restored backup, may lack the last commits. Ids jump before anything
+new gets one: that costs nothing, so it happens in every new timeline. Only a mark proves a loss: an
+event that somebody was told about and that does not exist. Then a new epoch begins, as after `db
+restored`, and requests for a lost id get the error `Lost`.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -17,7 +17,7 @@ from windlass.engine.fleet.epochs import EPOCH, Restored, begin_epoch
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx, Store, WriteTx
 
-MARK_KEY: Final = ("mark_key_1", "mark_key_2")  # with which servers sign marks; 0: none
+MARK_KEY: Final = ("mark_key_1", "mark_key_2")  # the key with which servers sign marks
 KINDS: Final = ("job", "workflow")
 
 
@@ -29,7 +29,7 @@ class TimelineFollower:
     ) -> None:
         self._begin = begin
         self._refresh = refresh
-        self.since = 0  # when this engine saw the database for the first time, by its clock
+        self.since = 0  # when this engine first saw the database, by its clock
 
     async def follow(self, tx: WriteTx, marks: Sequence[Mark]) -> None:
         work = self._begin(tx)
@@ -46,29 +46,29 @@ class TimelineFollower:
 
 
 async def restored(work: Work, actor: str, own_settings: bool = True) -> Restored:
-    """Lets ids jump and begins an epoch in place of what a backup does not know."""
+    """Makes ids jump and begins an epoch, to replace what a backup does not have."""
     await open_gap(work, lost=True)
-    for name in MARK_KEY:  # a copy must not believe the marks of what it was copied from
+    for name in MARK_KEY:  # a copy must not trust the marks of the original
         await work.tx.catalog.set_meta(name, 0)
     return await begin_epoch(work, actor, own_settings)
 
 
 async def open_gap(work: Work, before: int = 0, timeline: int = 0, lost: bool = False) -> Gap:
-    """Lets all ids jump, and writes down where."""
+    """Makes all ids jump, and records where."""
     found = await work.tx.catalog.jump_ids(work.now)
     gap = found._replace(timeline_before=before, timeline=timeline, lost=int(lost))
     await work.tx.catalog.put_gap(gap)
-    why = f"The database went on as timeline {timeline} after {before}: " if timeline else ""
-    text = f"{why}ids go on after {gap.first}"
+    why = f"The database continued as timeline {timeline} after {before}:" if timeline else ""
+    text = f"{why}ids continue after {gap.first}"
     at, kind = work.now, EventKind.LOOP
     await work.tx.log.jump(Event(gap.first, at, kind, 0, 0, 0, 0, 0, 0, text, None, None))
     return gap
 
 
 async def check_marks(work: Work, marks: Sequence[Mark]) -> bool:
-    """Begins an epoch if a mark shows a loss that is not known yet; returns whether it did.
+    """Begins an epoch if a mark proves a loss that is not known yet; returns whether it did.
 
-    A mark of an epoch that the store does not know shows one, too.
+    A mark of an epoch that the store does not know proves one, too.
     """
     epoch = max(mark.epoch for mark in marks)
     is_old = epoch > (await work.tx.catalog.meta()).get(EPOCH, 0)
@@ -89,7 +89,7 @@ async def check_marks(work: Work, marks: Sequence[Mark]) -> bool:
 
 
 async def first_lost(tx: ReadTx, marks: Sequence[Mark]) -> int | None:
-    """Returns the first of these events that is not there, nor was removed by retention."""
+    """Returns the first of these events that does not exist, and that retention did not remove."""
     if not marks:
         return None
     times = await tx.log.times(sorted({mark.seq for mark in marks}))
@@ -99,7 +99,7 @@ async def first_lost(tx: ReadTx, marks: Sequence[Mark]) -> int | None:
 
 
 async def explain_missing(store: Store, error: NotFound) -> NotFound:
-    """Returns why a job or workflow is not there: `Lost` if a loss took it, else the error."""
+    """Returns why a job or workflow does not exist: `Lost` if a loss took it, else the error."""
     if error.kind not in KINDS or not isinstance(error.id, int):
         return error
     gaps = await store.read(lambda tx: tx.catalog.gaps())
@@ -107,8 +107,8 @@ async def explain_missing(store: Store, error: NotFound) -> NotFound:
     if gap is None:
         return error
     message = (
-        f"{error.kind} {error.id} was lost: {_of(gap)} at {format_moment(gap.at)} lost what came "
-        f"after {error.kind} {_last(gap, error.kind)}; submit it again"
+        f"{error.kind} {error.id} was lost: {_of(gap)} at {format_moment(gap.at)} lost "
+        f"everything after {error.kind} {_last(gap, error.kind)}; submit it again"
     )
     return Lost(error.kind, error.id, message)
 
@@ -127,7 +127,7 @@ def describe(gap: Gap) -> str:
 
 
 def _gap_of(gaps: Iterable[Gap], kind: str, number: int) -> Gap | None:
-    """Returns the gap that took this id with it."""
+    """Returns the gap that took this id."""
     first = next((gap for gap in gaps if number <= gap.first), None)
     lost = first is not None and first.lost and first.has(_last(first, kind), number)
     return first if lost else None

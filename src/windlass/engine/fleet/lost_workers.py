@@ -21,7 +21,8 @@ RUNNING = State.RUNNING.code
 TIMED_OUT = State.TIMED_OUT.code
 
 _ONLINE = (WorkerStatus.ONLINE,)
-_SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)  # they stay what they are
+# statuses that silence does not change
+_SHUT_OUT = (WorkerStatus.DISABLED, WorkerStatus.PENDING_APPROVAL)
 
 
 class SilenceReport(NamedTuple):
@@ -35,8 +36,8 @@ class SilenceReport(NamedTuple):
 async def note_server_alive(work: Work) -> bool:
     """Records that a server listens to workers; returns True if leases may end now.
 
-    After a gap in which no server did so, or a jump of the clock, nothing ends before every
-    worker had a full lease to sync again.
+    After a gap in which no server did so, or a jump of the clock, nothing ends until every worker
+    had a full lease to sync again.
     """
     meta = await work.tx.catalog.meta()
     heard_at = meta.get("heard_at", 0)
@@ -76,7 +77,7 @@ async def judge_silence(work: Work, last_heard: dict[int, int], may_end: bool) -
 async def _unheard(
     work: Work, last_heard: dict[int, int], silence_ms: int, statuses: Sequence[WorkerStatus]
 ) -> list[Worker]:
-    """Returns workers from which neither the store nor this engine has heard; not locked."""
+    """Returns workers that neither the store nor this engine has heard from; not locked."""
     cutoff = work.now - silence_ms
     codes = tuple(int(status) for status in statuses)
     found = await work.tx.workers.silent_since(cutoff, codes)

@@ -1,7 +1,7 @@
 """Puts suspected workers on probation and brings them back (`domain/matching/probation.py`).
 
-Syncs note failures and test jobs in the worker's row. The health loop compares workers: only that
-needs what the others did.
+Syncs record failures and test jobs in the worker's row. The health loop compares workers, since
+only that needs data about the others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ PROBATION = int(WorkerStatus.PROBATION)
 MAX_EVENTS = 20_000  # of the log, in which completions are counted
 
 
-MAX_PEERS = 200  # of which what runs is compared
+MAX_PEERS = 200  # running jobs per worker that are compared
 
 
 class _Running(NamedTuple):
@@ -70,7 +70,7 @@ def note_failure(work: Work, worker: Worker, trouble: Trouble) -> Worker:
 
 
 def _is_due(failed: int, least: int) -> bool:
-    """Returns True if the worker is to be judged at once: a bad one fails many jobs in a second."""
+    """Returns True if the worker must be judged at once: a bad one fails many jobs in a second."""
     return 0 < least <= failed < MAX_TROUBLES and failed % least == 0
 
 
@@ -84,7 +84,7 @@ def note_completed(work: Work, worker: Worker, completed: int) -> Worker:
 
 
 def bring_back(work: Work, worker: Worker, why: str) -> Worker:
-    """Returns the worker with its full share of jobs again, and nothing held against it."""
+    """Returns the worker with its full share of jobs again, and without evidence against it."""
     work.say(
         EventKind.WORKER, f"Worker {worker.name} is no longer on probation: {why}",
         worker=worker.id, incarnation=worker.incarnation, data={"status": "online"},
@@ -124,7 +124,7 @@ def _is_candidate(worker: Worker, least: int) -> bool:
 
 
 class _Peers:
-    """The workers of the fleet, as far as one can take the place of another."""
+    """The workers of the fleet, to see whether one can replace another."""
 
     def __init__(self, work: Work, fleet: dict[int, Worker], wanted: Sequence[int]) -> None:
         self.fleet = fleet
@@ -162,7 +162,7 @@ class _Peers:
 def _returning(
     work: Work, workers: Mapping[int, Worker], noted: Mapping[int, Conduct], peers: _Peers
 ) -> Iterable[Worker]:
-    """Yields workers on probation against which too little is left, or which are needed."""
+    """Yields workers on probation with too little evidence left, or which are needed."""
     config = work.config
     window = config.bad_worker_window_ms
     for worker in workers.values():
@@ -188,7 +188,9 @@ def _failed_elsewhere(worker: int, noted: Mapping[int, Conduct]) -> set[int]:
 async def _suspected(
     work: Work, workers: Mapping[int, Worker], noted: Mapping[int, Conduct], peers: _Peers
 ) -> list[Worker]:
-    """Returns the workers that go on probation, the worst first as far as they can be spared."""
+    """Returns the workers to put on probation, the worst first, as far as the fleet can spare
+    them.
+    """
     least = work.config.bad_worker_jobs
     judged = [w for w in workers.values() if w.status == ONLINE and _is_candidate(w, least)]
     if not judged:
@@ -239,7 +241,7 @@ def _suspect(work: Work, worker: Worker, conduct: Conduct, found: Blame) -> Work
 async def _trials(
     work: Work, working: Sequence[int], noted: Mapping[int, Conduct]
 ) -> dict[int, dict[int, Trials]]:
-    """Returns what ended on each worker lately, by kind."""
+    """Returns the recently ended attempts of each worker, by kind."""
     window = work.now - work.config.bad_worker_window_ms
     after = max(0, await work.tx.log.newest() - MAX_EVENTS)
     completed = await work.tx.series.completed_on(after, window)
@@ -258,7 +260,7 @@ async def _trials(
                 tally[0] += 1
                 tally[1] += 1
     for row in completed.rows:
-        # Of a minute, all count if some came after the oldest failure that is kept.
+        # All attempts of a minute count if some ended after the oldest failure that is kept.
         if row.worker in known and row.last_at >= begin.get(row.worker, start):
             tallies.setdefault(row.worker, {}).setdefault(row.shape, [0, 0])[0] += row.jobs
     return {

@@ -1,8 +1,8 @@
 """The commands about queues: pause, resume, and limit how much of them may run.
 
-A paused queue keeps its jobs queued, and so does one at its limit. Running jobs of a limited
-queue are counted in a row of `limits`, under whose lock claims are made. A lease names the row it
-counts in, so its end frees the slot even on a server that does not know the limit.
+A paused queue keeps its jobs queued, and so does one at its limit. A row of `limits` counts the
+running jobs of a limited queue, and claims are made under its lock. A lease names the row it counts
+in, so its end frees the slot even on a server that does not know the limit.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,9 @@ from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
 
-MAX_LIMIT = 1_000_000  # of any limit
+MAX_LIMIT = 1_000_000  # maximum of any limit
 HEAVIEST = 1_000
-DEFAULT = "default"  # the timeout of a queue that has none of its own
+DEFAULT = "default"  # the timeout of a queue without its own
 
 
 class Paused(NamedTuple):
@@ -32,8 +32,8 @@ class QueueLimits(NamedTuple):
     """How many jobs of a queue may run, 0 for any number; None leaves it unchanged.
 
     `preempts` says whether its jobs may preempt jobs of lower queues, `isolation` is the weakest
-    mode in which they may run. `timeout` is that of its jobs without their own, from now on:
-    seconds, text such as 6h, `none`, or `default` for that of the server.
+    mode in which they may run. `timeout` is for its jobs without their own, from now on: seconds,
+    text such as 6h, `none`, or `default` for the server's.
     """
 
     max_running: int | None = None
@@ -123,7 +123,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
 
 
 async def adopt_leases(work: Work) -> int:
-    """Counts leases that came from servers which did not know of a limit yet."""
+    """Counts leases made by servers that did not know of a limit yet."""
     adopted = 0
     for queue, row in sorted(work.catalog.queues.items()):
         if row.max_running and row.limit:
@@ -158,7 +158,7 @@ async def _row(work: Work, queue: str) -> QueueRow:
 
 async def _uncounted(work: Work, queue: str) -> list[int]:
     """Returns the jobs, locked, whose leases do not count against their queue's limit."""
-    await work.catalog.refresh(work.tx)  # a shape that this server does not know may run as well
+    await work.catalog.refresh(work.tx)  # jobs of a shape unknown to this server may run as well
     return await work.tx.placement.unbound(work.catalog.shapes_in(queue))
 
 

@@ -41,7 +41,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 Change = Callable[[Mapping[str, object]], Mapping[str, object]]
 
 
-# What the log says of workers that enrol and get no jobs.
+# What the log says about workers that enrol and get no jobs.
 _STANDING = {WorkerStatus.PENDING_APPROVAL: "pending", WorkerStatus.DRAINING: "draining"}
 MAX_PENDING = 200  # workers that wait for approval
 MAX_DIGITS = 19  # of an id; a longer number is none
@@ -89,7 +89,7 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
             work.now,
         )  # fmt: skip
         worker = row._replace(id=WorkerId(await work.tx.workers.insert(row)))
-        if not worker.id:  # Another enrolment of this name was faster, and is now visible.
+        if not worker.id:  # A concurrent enrolment of this name was faster, and is now visible.
             return await _begin_incarnation(work, enrolment)
     else:
         if enrolment.holder not in (ANYONE, worker.id):
@@ -125,9 +125,9 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
 
 
 async def _make_room(work: Work, reason: str) -> None:
-    """Bounds how many workers wait for approval, since anyone may ask for it; raises if none goes.
+    """Limits how many workers wait for approval, since anyone may ask; raises if none gives way.
 
-    One that goes although it lives asks again, once there is room.
+    A worker that is removed although it lives asks again, and is listed once there is room.
     """
     status = int(WorkerStatus.PENDING_APPROVAL)
     pending = await work.tx.workers.silent_since(work.now + 1, [status])
@@ -143,7 +143,7 @@ async def _make_room(work: Work, reason: str) -> None:
         )
     locked = (await work.tx.workers.lock([going.id])).get(going.id)
     if locked is not None and locked.status == status:  # nobody has approved it meanwhile
-        await _remove(work, locked, f"Worker {going.name} made room for others to ask", None)
+        await _remove(work, locked, f"Worker {going.name} made room for other requests", None)
 
 
 async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> None:
@@ -153,8 +153,9 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
     if worker.status in LEASED and left > 0 and not enrolment.proven:
         raise Conflict(
             "name_in_use",
-            f"worker {worker.name} is alive: choose another name, present the token in its state "
-            f"directory or a code that may take over, or wait until it was silent for {shown}",
+            f"worker {worker.name} is alive: choose another name, present the token in its "
+            "state directory or a code with takeover, or wait until it was silent for "
+            f"{shown}",
             left,
         )
     leases = await work.tx.leases.of_workers([worker.id])
@@ -176,9 +177,9 @@ async def _end_incarnation(work: Work, worker: Worker, enrolment: Enrolment) -> 
 
 
 async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
-    """Marks a worker offline whose process says that it ends, without blame.
+    """Marks a worker offline whose process says that it is exiting, without blame.
 
-    A status set by an operator stays: one that was drained is drained when it comes back. If it
+    A status set by an operator stays: a drained worker is still drained when it comes back. If it
     still holds jobs, only its silence decides.
     """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
@@ -199,8 +200,8 @@ async def end_leases(
 ) -> int:
     """Ends attempts whose worker is gone, with the reason given for each worker.
 
-    The caller has locked the workers that still exist. Leases that changed since they were read
-    are left alone. If the agent was `restarted`, unstarted attempts are only handed back.
+    The caller has locked the workers that still exist. Leases that changed since they were read are
+    left alone. If the agent was `restarted`, unstarted attempts are only handed back.
     """
     jobs = sorted(lease.job for lease in leases)
     facts = await work.tx.jobs.lock(jobs)
@@ -246,7 +247,7 @@ async def set_status(
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         raise NotFound("worker", worker_id)
-    # An operator's drain outlasts the process; that of a process which stops does not.
+    # An operator's drain outlasts the process; a drain by a stopping process does not.
     if worker.status == status and worker.reason != LEAVING:
         return False
     changed = worker._replace(status=int(status), reason=reason, troubles=None)
@@ -260,9 +261,9 @@ async def set_status(
 
 
 async def set_static(work: Work, worker_id: int, change: Change, actor: str | None) -> bool:
-    """Sets the metadata of operators, which overrides what the agent reports.
+    """Sets the metadata of operators, which overrides the agent's.
 
-    `change` makes it from what it was.
+    `change` computes it from the old value.
     """
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
@@ -281,7 +282,7 @@ async def set_static(work: Work, worker_id: int, change: Change, actor: str | No
 
 
 async def remove(work: Work, worker_id: int, force: bool, actor: str | None) -> bool:
-    """Removes a worker. Refuses while it holds jobs, unless forced: then they are orphans."""
+    """Removes a worker. Refuses while it holds jobs, unless forced: then they become orphans."""
     worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
     if worker is None:
         return False
@@ -306,7 +307,7 @@ async def _remove(work: Work, worker: Worker, message: str, actor: str | None) -
 async def expect_known_tasks(work: Work, metadata: Mapping[str, object]) -> None:
     """Raises `InvalidInput` if the lists in this metadata name tasks that nobody knows.
 
-    Known are those that come with Windlass, that a worker or an operator has named, and of jobs.
+    Known tasks come with Windlass, are named by a worker or an operator, or belong to jobs.
     """
     if DENYLIST not in metadata and ALLOWLIST not in metadata:
         return

@@ -1,4 +1,4 @@
-"""Keeps the graphs of workflows that are looked at, and reads what has changed since."""
+"""Keeps the graphs of workflows that are viewed, and reads what has changed since."""
 
 import asyncio
 from array import array
@@ -24,12 +24,12 @@ from windlass.ports.store import ReadTx, Store
 
 MAX_JOBS: Final = 200_000
 MAX_EDGES: Final = 3_000_000
-KEPT: Final = 4_000_000  # jobs and dependencies of all graphs that are kept
+KEPT: Final = 4_000_000  # jobs and dependencies of all cached graphs
 KEPT_GRAPHS: Final = 64
-CHUNK: Final = 1_000  # jobs that are read at once
-EVENTS: Final = 1_000  # that are read at once
-FIGURES_MS: Final = 5_000  # for how long the figures of a large graph may be old
-REREAD_MS: Final = 5_000  # how often all states of a large graph are read at most
+CHUNK: Final = 1_000  # jobs read at once
+EVENTS: Final = 1_000  # events read at once
+FIGURES_MS: Final = 5_000  # how old the figures of a large graph may be
+REREAD_MS: Final = 5_000  # minimum interval between full reads of a large graph's states
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class Graphs:
         self._large = asyncio.Semaphore(1)  # one large graph is read at a time
 
     async def loaded(self, workflow: int) -> Loaded:
-        """Returns a workflow's graph with the states of now."""
+        """Returns a workflow's graph with current states."""
         turn = self._turns.setdefault(workflow, asyncio.Lock())
         async with turn:
             row, version = await self._store.read(lambda tx: _version(tx, workflow))
@@ -65,7 +65,7 @@ class Graphs:
         return await aside(loaded.weight, lambda: loaded.view(opened, reveal))
 
     async def members(self, loaded: Loaded, group: str) -> Sequence[int] | None:
-        """Returns the jobs of a group, by index; None if there is no such group."""
+        """Returns the jobs of a group, by index; None for an unknown group."""
         return await aside(loaded.weight, lambda: loaded.levels.members(group))
 
     async def counts(self, loaded: Loaded, view: View) -> Sequence[dict[int, int]]:
@@ -93,11 +93,11 @@ class Graphs:
         return loaded.figures
 
     async def known_figures(self, loaded: Loaded) -> Figures | None:
-        """Returns the figures if that takes no time: those of a large graph may come later."""
+        """Returns the figures if they are ready; those of a large graph may come later."""
         return await self.figures(loaded) if loaded.weight <= SMALL else loaded.figures
 
     async def digests(self, loaded: Loaded) -> Sequence[int]:
-        """Returns a number for the arguments of each job, the same for the same arguments."""
+        """Returns a number for each job's arguments, equal for equal arguments."""
         if loaded.digests is None:
             found = array("q")
             jobs = loaded.graph.jobs
@@ -154,7 +154,7 @@ class Graphs:
         await aside(loaded.weight, partial(loaded.apply, found))
 
     async def _refresh(self, loaded: Loaded) -> None:
-        """Reads the jobs that events name, or all of them where that is less."""
+        """Reads the jobs that events name, or all of them if that is less work."""
         newest = await self._store.read(lambda tx: tx.log.newest())
         if newest != loaded.seq:
             if newest - loaded.seq > len(loaded.graph):
@@ -175,9 +175,9 @@ class Graphs:
             await self._read_some(loaded, ids[first : first + CHUNK])
 
     async def _check(self, loaded: Loaded) -> None:
-        """Reads all states again if they do not add up to what the workflow counts.
+        """Reads all states again if they do not add up to the workflow's counts.
 
-        A store may show an event later than one that came after it, so one may be missed.
+        A store may show an event later than its successor, so one may be missed.
         """
         row, now = await self._store.read(lambda tx: _row_and_time(tx, loaded.workflow))
         counted = [0] * COUNTS

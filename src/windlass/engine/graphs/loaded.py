@@ -1,4 +1,4 @@
-"""One workflow in memory: its graph, and where its jobs stand."""
+"""One workflow in memory: its graph, and the states of its jobs."""
 
 import re
 from array import array
@@ -17,7 +17,7 @@ from windlass.domain.rows.records import BY_OPERATOR, JobFacts
 from windlass.domain.rows.views import JobMoment
 
 MAX_KINDS: Final = 2_000  # told apart by name; others by their shape
-VIEWS: Final = 8  # sets of open groups that are kept
+VIEWS: Final = 8  # sets of open groups that are cached
 
 _RESULT: Final = re.compile(rb'"\$result":\s*\d+')
 
@@ -81,7 +81,9 @@ class Structure:
 
 
 def digest_of(spec: bytes) -> int:
-    """Returns a number for a job's arguments; ids of other jobs differ from run to run."""
+    """Returns a number for a job's arguments; ignores ids of other jobs, which differ between
+    runs.
+    """
     arguments = bytes(_arguments(spec).args)
     return hash(_RESULT.sub(b"", arguments) if b"$result" in arguments else arguments)
 
@@ -96,7 +98,8 @@ class Loaded:
         self.levels = Levels(self.graph)
         self.kinds = structure.kinds
         self.samples = structure.samples
-        self.digests: Sequence[int] | None = None  # of arguments; read when runs are compared
+        # digests of arguments; read when runs are compared
+        self.digests: Sequence[int] | None = None
         self.superseded: Sequence[int] = structure.superseded
         jobs = len(self.graph)
         self.states = bytearray(jobs)
@@ -115,7 +118,7 @@ class Loaded:
         return len(self.graph) + self.graph.edges + 1
 
     def apply(self, moments: Iterable[JobMoment]) -> None:
-        """Notes where some jobs stand now."""
+        """Updates the states of some jobs."""
         index = self.graph.index
         for moment in moments:
             number = index.get(moment.job)

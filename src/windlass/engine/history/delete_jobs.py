@@ -1,4 +1,4 @@
-"""Deleting single ended jobs at once, as retention does later by itself."""
+"""Deletes single ended jobs at once, as retention later does by itself."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -9,11 +9,11 @@ from windlass.engine.history.retention import needed_jobs, outside_open_workflow
 from windlass.engine.history.series import note_shapes
 from windlass.engine.transaction.unit_of_work import Work
 
-AGAIN_MS: Final = 1_000  # while another server removes old jobs
+AGAIN_MS: Final = 1_000  # while another server is removing old jobs
 
 
 class Deleted(NamedTuple):
-    """Whether a job was deleted, and why not. A job that does not exist is no refusal."""
+    """Whether a job was deleted, or why not. A job that does not exist is not a refusal."""
 
     job: int
     applied: bool
@@ -23,8 +23,8 @@ class Deleted(NamedTuple):
 async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> list[Deleted]:
     """Deletes those of these jobs that have ended and that nothing needs any more.
 
-    Their logs and artifacts are gone with them; the files themselves are removed by the next
-    round of retention that looks for files without a job.
+    Their logs and artifacts go with them; the next round of retention that looks for orphaned files
+    removes the files.
     """
     if not await work.tx.retention.try_lock():
         raise Overloaded(AGAIN_MS)

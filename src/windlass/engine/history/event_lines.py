@@ -1,7 +1,7 @@
 """Writes events to a log as lines, off the hot path: a loop reads them after their commit.
 
-A burst must not cost more than the work it reports: of what is merely informative, a round writes
-a limited number of lines and sums up the rest.
+A burst must not cost more than the work it reports: a round writes a limited number of
+informational lines and sums up the rest.
 """
 
 from collections import Counter
@@ -69,7 +69,7 @@ async def _read(tx: ReadTx, asked: Sequence[int]) -> tuple[Mapping[int, Worker],
 
 
 class EventLines:
-    """Writes the events of at least one level to the sink."""
+    """Writes the events from a minimum level on to the sink."""
 
     def __init__(self, names: WorkerNames, sink: Sink, level: Level = Level.DEBUG) -> None:
         self._names = names

@@ -10,28 +10,30 @@ from windlass.domain.rows.events import Event
 from windlass.ports.store import ReadTx, Store
 
 CHUNK: Final = 1_000  # events read at once
-MAX_SEARCHED: Final = 100_000  # events, backwards
+MAX_SEARCHED: Final = 100_000  # events searched backwards
 
 Select = Callable[[Sequence[Event]], Awaitable[Sequence[Event]]]
 
 
 @runtime_checkable
 class SettledLog(Protocol):
-    """A store whose events may become visible late, and which knows when they cannot."""
+    """A store whose events may become visible out of order, and which knows when they are
+    settled.
+    """
 
     async def read_settled(self, after: int, count: int) -> list[Event]: ...
 
 
 class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events to show; what is None or empty does not matter."""
+    """Which events to show; fields that are None or empty do not filter."""
 
     kinds: frozenset[int] = frozenset()
-    states: frozenset[int] = frozenset()  # after a transition
+    states: frozenset[int] = frozenset()  # state after a transition
     job: int | None = None
     worker: int | None = None
 
     def takes(self, event: Event) -> bool:
-        """Returns whether it shows this event."""
+        """Returns whether the filter shows this event."""
         return (
             (not self.kinds or event.kind in self.kinds)
             and (not self.states or event.to in self.states)
@@ -74,7 +76,7 @@ async def number_before(store: Store, at: int) -> int:
 
 
 async def number_before_last(store: Store, select: Select, last: int, after: int) -> int:
-    """Returns the number behind which there are `last` events that `select` takes.
+    """Returns the number after which there are `last` events that `select` takes.
 
     It is never below `after`, and never further back than the newest `MAX_SEARCHED` events: a
     filter that takes few of them would otherwise read the whole log.

@@ -1,7 +1,7 @@
 """The steps of retention: remove old jobs, turn old events into a baseline, mark lost logs.
 
-Each step is one transaction on a bounded number of rows, and one server at a time runs it.
-Everything removed leaves behind what `verify` needs to replay the rest.
+Each step is one transaction on a bounded number of rows, and one server at a time runs it. Every
+removal keeps what `verify` needs to replay the rest.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from windlass.ports.store import Snapshot
 from windlass.ports.store.records.retention import Ended
 
 JOB: Final = int(EventKind.JOB)
-SETTLED_MS: Final = 3_600_000  # younger events may still be joined by ones with lower numbers
+SETTLED_MS: Final = 3_600_000  # among younger events, some with lower numbers may still appear
 NEWEST: Final = 2**62  # above all ids
 SESSION_KEPT_MS: Final = 7 * 86_400_000  # how long a session is listed after its end
 LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
@@ -37,7 +37,7 @@ _TRIMMED: Final = (
 
 
 class Walk(NamedTuple):
-    """How many rows a step removed or changed, and where the next one continues, if any."""
+    """How many rows a step removed or changed, and where the next one continues, if anywhere."""
 
     done: int
     next: int | None
@@ -108,7 +108,7 @@ async def outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> d
 
 
 async def _without_keys(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
-    """Leaves out jobs of workflows that still have a key of their own."""
+    """Leaves out jobs of workflows that still hold a key."""
     workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     bound = await bound_workflows(work, await work.tx.workflows.read(workflows))
     return {job: fact for job, fact in facts.items() if fact.workflow not in bound}
@@ -137,7 +137,7 @@ async def remove_empty_workflows(work: Work, after: int | None) -> Walk:
 
 
 async def remove_rows(work: Work, facts: Mapping[int, JobFacts], text: str, actor: str) -> None:
-    """Removes jobs, which are locked and not needed, and says so in the log."""
+    """Removes jobs, which are locked and not needed, and records it in the log."""
     if not facts:
         return
     counts: dict[int, dict[int, int]] = {}
@@ -187,7 +187,7 @@ async def trim_events(work: Work) -> int:
 
 
 async def forget_commits(work: Work) -> int:
-    """Removes what the store no longer needs to know what became of lost answers; returns 0."""
+    """Removes records of commits that nobody will ask about any more; returns 0."""
     if await work.tx.retention.try_lock():
         await work.tx.retention.forget_commits()
     return 0
@@ -205,7 +205,7 @@ async def trim_runs(work: Work) -> int:
 
 
 async def trim_uploads(work: Work) -> int:
-    """Removes uploads that no job has and that were not used for a while; returns how many."""
+    """Removes uploads that no job uses and that were idle for a while; returns how many."""
     if not await work.tx.retention.try_lock():
         return 0
     before = work.now - work.config.upload_retention_ms
@@ -221,7 +221,7 @@ async def trim_reactions(work: Work) -> int:
 
 
 async def trim_aliases(work: Work) -> int:
-    """Removes old notes of which job stands for one whose key was taken; returns how many."""
+    """Removes old records of which job replaced one whose key was taken; returns how many."""
     keep_ms = work.config.job_retention_ms
     if not keep_ms or not await work.tx.retention.try_lock():
         return 0
@@ -241,7 +241,7 @@ async def trim_audit(work: Work) -> int:
 
 
 async def trim_series(work: Work) -> int:
-    """Removes figures that are older than is kept; returns how many rows."""
+    """Removes expired series; returns how many rows."""
     if not await work.tx.retention.try_lock():
         return 0
     config, now, count = work.config, work.now, work.config.chunk_rows

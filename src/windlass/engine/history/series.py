@@ -1,9 +1,9 @@
-"""Adds up the log to figures over time, in chunks, off the hot path.
+"""Adds up the log into counts over time, in chunks, off the hot path.
 
 The store keeps how far we have read, and a step that advances it excludes all others, so servers
-may run this side by side and each event counts once. With the events it keeps how many jobs of
-each queue are in which state: at the end of a minute these are the queue's depth then. So a
-sample costs no look at the jobs.
+may run this side by side and each event counts once. The store also keeps how many jobs of each
+queue are in which state: at the end of a minute this is the queue's depth. So a sample never has to
+read the jobs.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,9 @@ from windlass.domain.rows.series import (
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
-SETTLED_MS: Final = 30_000  # by then all events are visible: figures count each of them
-MAX_MINUTES: Final = 240  # that one step writes; the first of a longer gap stay empty
+SETTLED_MS: Final = 30_000  # by then all events are visible, and each is counted
+# maximum slots that one step writes; the first ones of a longer gap stay empty
+MAX_MINUTES: Final = 240
 CURRENT: Final = SeriesKey(SeriesKind.MARK, 0, 0, "", "")  # how far minutes are written
 
 Pair = tuple[str, str]  # namespace and queue
@@ -73,16 +74,16 @@ async def account(work: Work, events: int) -> Counted:
 
 
 async def note_shapes(work: Work, jobs: Mapping[int, JobFacts]) -> None:
-    """Keeps what the figures still need to know of jobs that are deleted."""
+    """Keeps what the series still need to know about deleted jobs."""
     kind = int(SeriesKind.GONE)
     rows = [SeriesRow(kind, 0, job, "", str(fact.shape), "") for job, fact in jobs.items()]
     await work.tx.series.put(rows)
 
 
 async def read_counted(tx: ReadTx) -> tuple[Mark | None, Depths]:
-    """Returns how far minutes are written (None: not one yet), and jobs by state up to there.
+    """Returns how far minutes are written (None: none yet), and jobs by state up to there.
 
-    The jobs are those of each namespace and queue, as far as events are counted.
+    The jobs are per namespace and queue, as far as events are counted.
     """
     rows = await tx.series.between((SeriesKind.MARK, SeriesKind.TOTAL), 0, 0, 1)
     marks = [read_mark(row) for row in rows if row.kind == SeriesKind.MARK]
@@ -93,7 +94,7 @@ async def read_counted(tx: ReadTx) -> tuple[Mark | None, Depths]:
 
 
 class _Tally:
-    """What one step adds to the figures."""
+    """What one step adds to the series."""
 
     def __init__(self, work: Work, totals: Depths, current: Mark) -> None:
         self._work = work
@@ -132,7 +133,7 @@ class _Tally:
             self._at(SeriesKey(SeriesKind.WORK, step, slot_of(move.at, step), *pair)).count(move)
 
     def _close(self, minute: int) -> None:
-        """Notes how deep queues are at the end of a minute."""
+        """Records the depth of queues at the end of a minute."""
         open_now = {pair for pair, depth in self._totals.items() if any(depth.values())}
         for pair in open_now | self._sampled:
             for step in STEPS:
@@ -151,7 +152,7 @@ class _Tally:
         return found
 
     async def write(self) -> None:
-        """Writes everything, on top of what is there."""
+        """Adds everything to the stored values."""
         series = self._work.tx.series
         for step in STEPS:
             mine = [key for key in self._figures if key.step == step]
@@ -174,7 +175,7 @@ class _Tally:
             await self._sample_fleet(self._slot - MINUTE)
 
     def _add(self, key: SeriesKey, known: Figures, added: Figures) -> None:
-        """Adds to what is known of a slot; the depth is the newer one."""
+        """Adds to the stored slot; the depth is replaced by the newer one."""
         depth = added.depth if key in self._samples else known.depth
         high = max(known.high, added.high)
         known.merge(added)
@@ -182,7 +183,7 @@ class _Tally:
         self._figures[key] = known
 
     async def _sample_fleet(self, minute: int) -> None:
-        """Notes how many workers there are, at the end of the last minute."""
+        """Records how many workers there are, at the end of the last minute."""
         series = self._work.tx.series
         rows: list[SeriesRow] = []
         workers = await series.workers_by_status()

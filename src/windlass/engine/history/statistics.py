@@ -25,12 +25,12 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 from windlass.ports.store.records.statistics import Taken
 
-# By then nearly all events are visible, and the logs that say what was used have ended. What comes
-# later is not counted: pools and forecasts need the first run times of new work soon.
+# By then nearly all events are visible, and the logs that report the usage have ended. Later ones
+# are not counted: pools and forecasts need the first run times of new work soon.
 SETTLED_MS: Final = 5_000
 AT_ONCE: Final = 1_000  # kinds read at once
-FORGOTTEN_MS: Final = 60 * 86_400_000  # not seen for so long
-MAX_ROWS: Final = 20_000  # of all kinds; those seen longest ago go first
+FORGOTTEN_MS: Final = 60 * 86_400_000  # kinds not seen for this long are removed
+MAX_ROWS: Final = 20_000  # limit for all kinds; those seen longest ago go first
 
 Described = tuple[int, bytes]  # a job's shape and stored spec
 
@@ -49,7 +49,7 @@ async def account(work: Work, events: int) -> int:
 
 
 async def pass_over(work: Work, most: int) -> int:
-    """Skips events older than the newest `most`: of so many, a sample is enough."""
+    """Skips events older than the newest `most`: a sample is enough."""
     statistics = work.tx.statistics
     position = await statistics.position()
     target = await work.tx.log.newest() - most
@@ -59,7 +59,7 @@ async def pass_over(work: Work, most: int) -> int:
 
 
 class Kinds:
-    """What is known about kinds of work, read once in a snapshot for all that ask."""
+    """Estimates for kinds of work, read once per snapshot for all that ask."""
 
     def __init__(self, tx: ReadTx, catalog: Catalog) -> None:
         self._tx = tx
@@ -67,7 +67,7 @@ class Kinds:
         self._known: dict[WorkKind, Summary | None] = {}
 
     async def learn(self, jobs: Iterable[Described]) -> None:
-        """Reads what is known about the kinds of these jobs."""
+        """Reads the estimates for the kinds of these jobs."""
         pairs = list(jobs)
         await self._catalog.know(self._tx, {shape for shape, _ in pairs})
         found = {kind for shape, spec in pairs for kind in self._kinds(shape, spec)}
@@ -78,12 +78,12 @@ class Kinds:
             self._known |= summarise(await self._tx.statistics.of_kinds(part))
 
     def of(self, shape: int, spec: bytes) -> Summary | None:
-        """Returns what is known about a job's narrowest kind that has a past."""
+        """Returns the estimate of a job's narrowest kind that has a past."""
         known = (self._known.get(kind) for kind in self._kinds(shape, spec))
         return next((summary for summary in known if summary is not None), None)
 
     async def of_job(self, shape: int, spec: bytes) -> Summary | None:
-        """Reads and returns what is known about the kind of one job."""
+        """Reads and returns the estimate for the kind of one job."""
         await self.learn([(shape, spec)])
         return self.of(shape, spec)
 
@@ -115,5 +115,5 @@ async def _add(work: Work, taken: Sequence[Taken]) -> None:
 
 
 async def forget(work: Work) -> int:
-    """Removes what is known about work that has not been seen for long; returns how many rows."""
+    """Removes statistics of work that has not been seen for long; returns how many rows."""
     return await work.tx.statistics.forget(work.now - FORGOTTEN_MS, MAX_ROWS)

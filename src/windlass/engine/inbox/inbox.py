@@ -1,8 +1,8 @@
 """Turns committed submissions of users' transactions into jobs, each exactly once.
 
-A row leaves `inbox` in the transaction that writes its jobs. What is refused becomes jobs too:
-rejected ones, whose reason says why, so that nobody waits for a job that never comes. Whatever a
-row raises is about that row alone: the others go on.
+A row leaves `inbox` in the transaction that writes its jobs. Refused submissions become jobs too:
+rejected ones, whose reason says why, so that nobody waits for a job that never comes. Errors
+concern one row alone: the others continue.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -33,14 +33,14 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import DOING, give_way
 from windlass.ports.store import News, ReadTx
 
-AT_ONCE: Final = 500  # rows that are read, and plain ones that are written, together
-INBOX_PATIENCE_MS: Final = 60_000  # rows wait less than a second where all is well
+AT_ONCE: Final = 500  # rows read at once, and plain ones written together
+INBOX_PATIENCE_MS: Final = 60_000  # normally, rows wait less than a second
 
 log = structlog.get_logger()
 
 
 def late_inbox(waited_ms: int) -> str:
-    """Returns what to say about a row that has waited for too long."""
+    """Returns the warning for a row that has waited too long."""
     return (
         f"submissions of users' transactions have waited {readable_duration(waited_ms)} to become "
         "jobs; the server's log says why (inbox_stuck, loop failed)"
@@ -75,15 +75,15 @@ class Inbox:
         self._read = read
         self._moving = False
         self._again = False
-        self._stuck: set[int] = set()  # rows that cannot even be refused, and that the log names
+        self._stuck: set[int] = set()  # rows that cannot even be refused; named in the log
         self._stop: Callable[[], None] = lambda: None
 
     def listen(self) -> None:
-        """Moves rows as soon as the store tells of them, until `close`."""
+        """Moves rows as soon as the store announces them, until `close`."""
         self._stop = self._engine.store.subscribe(self._hear)
 
     def close(self) -> None:
-        """Listens no longer."""
+        """Stops listening."""
         self._stop()
 
     def _hear(self, news: News) -> None:
@@ -95,7 +95,7 @@ class Inbox:
             self._engine.background.start(self._move_quietly())
 
     async def _move_quietly(self) -> None:
-        """Moves rows; the loop tries again what fails, and says so."""
+        """Moves rows; the loop retries failures and reports them."""
         DOING.set("loop inbox")
         try:
             await self.move()
@@ -103,7 +103,7 @@ class Inbox:
             pass
 
     async def move(self) -> int:
-        """Turns all waiting rows into jobs, and returns how many rows that were."""
+        """Turns all waiting rows into jobs, and returns how many rows there were."""
         self._moving = True
         try:
             moved = 0
@@ -125,7 +125,7 @@ class Inbox:
         return await self._engine.store.read(read)
 
     async def job_for(self, job: int) -> int:
-        """Returns the job that an id means which was not among the jobs a moment ago."""
+        """Returns the job for an id that was not among the jobs a moment ago."""
         await self.move()
         other = await self._engine.store.read(lambda tx: tx.inbox.alias(job))
         return job if other is None else other
@@ -134,8 +134,8 @@ class Inbox:
         moved = after = 0
         while rows := await self._engine.store.read(partial(_waiting, after=after)):
             after = rows[-1].id
-            # All were committed before any of them is a job, so a key that two of them have is
-            # taken when the second is moved, even if the first has run by then.
+            # All rows were committed before any of them is a job. So if two have the same key, it
+            # is taken when the second one is moved, even if the first job has already run.
             together = frozenset(job for row in rows for job in row.jobs)
             checked = []
             for row in rows:
@@ -151,7 +151,7 @@ class Inbox:
         return moved
 
     async def _enter_plain(self, rows: Sequence[_Checked]) -> None:
-        """Writes plain rows, many in one transaction; each by itself if that fails."""
+        """Writes plain rows, many in one transaction; one by one if that fails."""
         for some in _in_batches(rows):
             try:
                 await self._engine.run(partial(_enter, rows=some))
@@ -178,7 +178,9 @@ class Inbox:
         return _Checked(row, Submission(jobs, workflow, ids=row.jobs, beside=together))
 
     async def _enter_alone(self, one: _Checked) -> None:
-        """Writes one row; tied ones share no transaction, which would lock in any order."""
+        """Writes one row; rows with references share no transaction, as that would lock in any
+        order.
+        """
         try:
             one = await self._follow_aliases(one)
             await self._engine.run(partial(_enter, rows=[one]))
@@ -190,7 +192,7 @@ class Inbox:
             await self._refuse(one.row, one.submission.jobs, error)
 
     async def _follow_aliases(self, one: _Checked) -> _Checked:
-        """Lets references to jobs whose key was taken mean the jobs that have it."""
+        """Replaces references to jobs whose key was taken by the jobs that have it."""
         specs = [job.spec for job in one.submission.jobs]
         named = sorted({job for spec in specs for job in ids_named(spec)})
         if not named:
@@ -202,7 +204,7 @@ class Inbox:
         return one._replace(submission=one.submission._replace(jobs=jobs))
 
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
-        """Lets the jobs of the open workflow with this key stand for those of the row."""
+        """Uses the jobs of the open workflow with this key instead of the row's."""
         try:
             answer = await self._engine.answer_duplicate(found, one.submission)
         except (StoreUnavailable, Overloaded):
@@ -218,7 +220,7 @@ class Inbox:
         reason = f"refused after the commit of its transaction: {why}"
         if row.id in self._stuck:
             return
-        # What is no error of a user is a bug of ours: the log says where.
+        # Anything but a user's error is a bug of ours: the log says where.
         where = None if isinstance(error, WindlassError) else error
         log.warning(
             "inbox_refused", submitted_by=row.submitted_by, jobs=row.jobs[:3], why=reason,
@@ -284,13 +286,13 @@ async def _enter(work: Work, rows: Sequence[_Checked]) -> None:
 
 
 async def _take_as(work: Work, one: _Checked, answer: Submitted) -> None:
-    """Removes a row whose jobs exist already."""
+    """Removes a row whose jobs already exist."""
     if await work.tx.inbox.take([one.row.id]):
         await _note_aliases(work, one, answer)
 
 
 async def _note_aliases(work: Work, one: _Checked, answer: Submitted) -> None:
-    """Records which jobs stand for those whose key was taken."""
+    """Records which jobs replace those whose key was taken."""
     if all(answer.applied):
         return
     promised = find_names([job.spec for job in one.submission.jobs], one.row.jobs).ids

@@ -20,7 +20,7 @@ def ids_named(spec: JobSpec) -> Iterator[int]:
 
 
 def with_others(spec: JobSpec, others: Mapping[int, int]) -> JobSpec:
-    """Returns the job with other ids in place of some."""
+    """Returns the job with some ids replaced."""
 
     def of(job: Any) -> Any:
         return others.get(job, job) if isinstance(job, int) else job

@@ -1,4 +1,4 @@
-"""Writes submissions that were refused as rejected jobs, whose reason everybody can read."""
+"""Writes refused submissions as rejected jobs, whose reason everybody can read."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from windlass.domain.rows.records import InboxRow, JobEnd
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.transaction.unit_of_work import Work
 
-REFUSED: Final = "refused"  # the task of a job that cannot be shown as it was described
+REFUSED: Final = "refused"  # the task of a job whose description cannot be shown
 REJECTED: Final = State.REJECTED.code
 MAX_REASON: Final = 2_000
 
@@ -23,8 +23,8 @@ async def write_refused(
 ) -> None:
     """Writes the jobs of a row as rejected, unless another server has taken the row.
 
-    `jobs` are those of a row that is valid in itself. They are stored as they were described, so
-    that a retry by hand checks them again. Others become jobs of the task `refused`.
+    `jobs` is given for a valid row. They are stored as described, so that a manual retry checks
+    them again. Without it, they become jobs of the task `refused`.
     """
     if not await work.tx.inbox.take([row.id]):
         return
@@ -55,7 +55,7 @@ async def write_refused(
 
 
 def _unreadable(work: Work, row: InboxRow) -> ValidatedJob:
-    """Returns a job that says who submitted it, in a namespace that its submitter sees."""
+    """Returns a job that names its submitter, in a namespace that the submitter sees."""
     own = row.namespaces[0] if row.namespaces else DEFAULT_NAMESPACE
     namespace = None if DEFAULT_NAMESPACE in (own, *row.namespaces) else own
     spec = JobSpec(task=REFUSED, namespace=namespace, submitted_by=row.submitted_by)

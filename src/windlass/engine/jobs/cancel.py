@@ -25,7 +25,7 @@ CANCELING = State.CANCELING.code
 TIMED_OUT = State.TIMED_OUT.code
 CANCELED = State.CANCELED.code
 
-MANY = 100  # with this many jobs it pays to look for waiting ones first
+MANY = 100  # from this many jobs on, it pays to look for waiting ones first
 
 
 class Canceled(NamedTuple):
@@ -49,7 +49,7 @@ async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None
 async def _end_in_bulk(
     work: Work, jobs: Sequence[int], reason: str, actor: str | None
 ) -> frozenset[int]:
-    """Ends those that wait or are ready, which most of many jobs are."""
+    """Ends those that are waiting or ready, as most of many jobs are."""
     await work.tx.jobs.hold(jobs)
     edges = await work.tx.jobs.dependents(jobs, 0)
     await hold_dependents(work, jobs, edges)

@@ -1,8 +1,8 @@
 """How attempts end: the job completes, fails for good, is retried, or is handed back.
 
 Reports of workers, lost workers, timeouts and cancellations all close attempts here, so counters,
-limits, dependents and events follow one set of rules. The callers have locked the jobs and
-leases. We decide first and then write everything in one go with `write`.
+limits, dependents and events follow one set of rules. The callers have locked the jobs and leases.
+We decide first and then write everything at once with `write`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -63,7 +63,7 @@ class Failure(NamedTuple):
     message: str | None = None
     exit_code: int | None = None
     blameless: bool = False
-    company: Company = NOBODY  # what its worker was lost with, any of which may be the cause
+    company: Company = NOBODY  # what the worker held when it was lost; any of it may be the cause
     gone: bool = False  # its worker cannot report how it ended
     misfit: bool = False  # the arguments are wrong, and nothing was run
     unable: bool = False  # its worker cannot run such jobs, others may
@@ -82,7 +82,7 @@ class Closing:
     def __init__(self, work: Work) -> None:
         self._work = work
         self._ends: list[JobEnd] = []
-        self._facts: list[JobFacts] = []  # of the ended jobs
+        self._facts: list[JobFacts] = []  # workers of the ended jobs
         self._tries: list[JobTry] = []
         self._attempts: list[Attempt] = []
         self._again: list[tuple[int, int, Ticket]] = []  # not before, state, ticket
@@ -93,7 +93,7 @@ class Closing:
         self._history: dict[int, list[Attempt]] = {}
 
     async def learn(self, failing: Sequence[int]) -> None:
-        """Reads what decisions about failed attempts need: own policies and histories."""
+        """Reads what decisions about failed attempts need: the jobs' own policies and histories."""
         missing = [job for job in failing if job not in self._specs]
         if missing:
             self._specs.update(await self._work.tx.jobs.specs(missing))
@@ -156,7 +156,9 @@ class Closing:
             self._return(facts, lease, reason)
 
     def suspend(self, facts: JobFacts, lease: Lease, at: int) -> None:
-        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: go on."""
+        """Ends an attempt whose function waits, until `at` or until it is resumed; 0: continue at
+        once.
+        """
         lease = self.start(facts, lease)
         self._move(facts, lease, RUNNING, SUSPENDED, None, not_before=at)
         self._close_try(
@@ -167,8 +169,8 @@ class Closing:
     def decline(self, facts: JobFacts, lease: Lease, reason: str | None, back_off: bool) -> None:
         """Ends an attempt whose worker cannot run such jobs: another worker gets it at once.
 
-        If its shape does not ask for what the worker lacks, the same worker would get it again:
-        then it is rejected.
+        If its shape does not require what the worker lacks, the same worker would get it again, so
+        the job is rejected.
         """
         shape = self._work.catalog.shapes[facts.shape]
         asks = any(clause.key == MISSING for clause in shape.requires)
@@ -477,7 +479,7 @@ def end_without_attempt(facts: JobFacts, state: int, now: int, reason: str) -> J
 
 
 def _numbering(facts: JobFacts, lease: Lease, failure: Failure) -> dict[str, object]:
-    """Returns which attempt comes next, if attempts of the job were handed back."""
+    """Returns the next shown attempt number, if attempts of the job were handed back."""
     handed_back = facts.handed_back + failure.unable
     if not handed_back:
         return {}

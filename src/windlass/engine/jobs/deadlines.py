@@ -1,7 +1,7 @@
 """Deadlines: cancels jobs that did not start in time, fails those that did not end in time.
 
-A job that waits for its first start when `finish_before` passes is canceled: it has nothing that
-could time out. One that runs times out, and one that backs off or is suspended fails.
+A job that still waits for its first start when `finish_before` passes is canceled: it has nothing
+that could time out. A running job times out, and one that backs off or is suspended fails.
 
 Only jobs with a deadline have a row in its table, which is ordered by time, so the check costs
 nothing while there are none.
@@ -33,7 +33,7 @@ SUSPENDED = State.SUSPENDED.code
 FAILED = State.FAILED.code
 
 
-FINISH_BEFORE: Final = b'"finish_before"'  # occurs in specs that may have one
+FINISH_BEFORE: Final = b'"finish_before"'  # text that occurs in specs that may have one
 SLACK_MS: Final = 2_000
 
 
@@ -50,7 +50,7 @@ _decode = msgspec.json.Decoder(Deadlines).decode
 def cut_timeout(timeout_ms: int | None, spec: bytes, now: int) -> int | None:
     """Returns how long the agent lets an attempt run that must end by some time.
 
-    A little longer than that, so that the server ends it if one is there.
+    It is slightly longer, so that the server acts first, if one is running.
     """
     finish_before = moment_ms(_decode(spec).finish_before)
     if finish_before is None:
@@ -142,7 +142,7 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
 
 
 def _runs(gone: Withdrawn) -> bool:
-    """Returns True if the job runs, and the wait found is only kept for its return."""
+    """Returns True if the job runs, and the wait is only kept for when it is requeued."""
     return gone.wait is not None and gone.wait.is_running
 
 

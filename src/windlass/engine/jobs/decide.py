@@ -1,4 +1,6 @@
-"""Decides about a job whose last condition was met: when it counts from, and whether it runs."""
+"""Decides about a job whose last condition was met: from when its age counts, and whether it
+runs.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +26,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 async def release_with_new_age(work: Work, job: int) -> None:
-    """Queues a job that was blocked for over an hour; its age counts from then."""
+    """Queues a job that was blocked for over an hour; its age counts from a later time."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None or not facts.is_open:
         return
@@ -33,17 +35,17 @@ async def release_with_new_age(work: Work, job: int) -> None:
 
 
 async def decide(work: Work, job: int) -> None:
-    """Queues a job if its condition holds, now that the others have ended; else skips it."""
+    """Queues a job if its condition holds, now that its dependencies have ended; else skips it."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None or not facts.is_open:
         return
     wait = (await hold_waits(work, [job], [job])).get(job)
     if wait is None or not wait.decides or not await work.tx.places.meet({job: 1}, False):
-        return  # One of the others was retried meanwhile: its end leads here again.
+        return  # A dependency was retried meanwhile: its end leads here again.
     spec = decode_spec((await work.tx.jobs.specs([job]))[job])
     needs = await _needs(work.tx, job, spec)
     if needs is None:
-        await hold_back(work, wait)  # The cascade that lets it wait for the new job comes first.
+        await hold_back(work, wait)  # The cascade that makes it wait for the new job comes first.
         return
     condition = spec.run_if or ""
     if holds(condition, await _ended(work.tx, spec, needs)):
@@ -54,11 +56,11 @@ async def decide(work: Work, job: int) -> None:
 
 
 async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | None:
-    """Returns the jobs that this one waited for: the newest of each that has ended.
+    """Returns the jobs that this one waited for: the newest successor of each, all ended.
 
-    None: one was retried, and a cascade is about to let this job wait for the new one. That
-    concerns dependents only. A job that was made when the other had ended already is none: for
-    it, the end of then counts.
+    Returns None if one was retried and a cascade is about to make this job wait for the successor.
+    That concerns only edges of dependents: a job created after its dependency ended has no such
+    edge, and for it the original end counts.
     """
     found = await newest_of(tx, [ref for ref in spec.after_any if isinstance(ref, int)])
     for ref in [ref for ref, fact in found.items() if fact.is_open]:
@@ -73,7 +75,7 @@ async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | N
 
 
 async def _chain(tx: ReadTx, job: int) -> list[JobFacts]:
-    """Returns a job and those that superseded it, one after another."""
+    """Returns a job and those that superseded it, in order."""
     chain: list[JobFacts] = []
     ahead: int | None = job
     while ahead:

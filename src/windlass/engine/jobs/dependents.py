@@ -1,8 +1,8 @@
 """Handles what the end of a job means to the jobs that wait for it.
 
 A satisfied edge lowers the dependent's count of unmet conditions in the same transaction. An
-unsatisfied one aborts the dependent. More than one chunk of dependents, or one that was blocked
-so long that its rank changes, needs locks that this transaction may no longer take. For those we
+unsatisfied one aborts the dependent. More than one chunk of dependents, or one that was blocked so
+long that its rank changes, needs locks that this transaction may no longer take. For those we
 record a cascade here; `engine/workflows/cascades.py` runs it right after, also after a crash.
 """
 
@@ -40,8 +40,8 @@ _KIND = attrgetter("shape", "workflow")
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
     """Locks the waits of these jobs, and of those that their ends affect, in one order.
 
-    A superseding job has a higher number than its dependents, so locking on the way from a job to
-    its dependents would not be in ascending order.
+    A superseding job has a higher number than its dependents, so locking a job before its
+    dependents would not be in ascending order.
     """
     edges = await work.tx.jobs.dependents(ending, 0) if ending else {}
     own = sorted({*jobs, *ending})
@@ -52,9 +52,9 @@ async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> 
 async def hold_dependents(
     work: Work, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> None:
-    """Locks the waits of these jobs and, in the same order, of those behind these edges.
+    """Locks the waits of these jobs and of those behind these edges, in the same order.
 
-    A job that returns to `waits` meanwhile is seen by the statement after the lock.
+    The statement after the lock also sees jobs that return to `waits` meanwhile.
     """
     if work.inline:
         return
@@ -145,7 +145,7 @@ async def meet(work: Work, met: dict[int, int], manual: bool = False) -> None:
 
 
 async def hold_back(work: Work, wait: Wait) -> None:
-    """Lets a job without other conditions wait until a cascade has looked at it."""
+    """Makes a job without other conditions wait until a cascade has processed it."""
     kind = CascadeKind.DECIDE if wait.decides else CascadeKind.RELEASE
     manual = wait.manual if wait.decides else 0
     await work.tx.places.add_waits([wait._replace(unmet=1, manual=manual)])

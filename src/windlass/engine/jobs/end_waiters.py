@@ -1,7 +1,7 @@
 """Calls that wait for a job or a workflow to end.
 
-Commits of this engine wake them. Other engines may not announce what has ended, so on a shared
-store the calls also check from time to time.
+Commits of this engine wake them. Other engines may not announce ends, so on a shared store the
+calls also check from time to time.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from windlass.domain.rows.records import JobFacts
 from windlass.ports.loop_time import pass_time
 from windlass.ports.store import ReadTx, Store
 
-POLL_SECONDS = 0.5  # where other engines do not announce ends
-SLOW_POLL_SECONDS = 5.0  # where they do, in case an announcement was lost
+POLL_SECONDS = 0.5  # poll interval if other engines do not announce ends
+SLOW_POLL_SECONDS = 5.0  # poll interval if they do, in case an announcement was lost
 
-GATHER_SECONDS = 0.02  # jobs often end together: those that follow soon are answered too
+GATHER_SECONDS = 0.02  # jobs often end together: a short pause lets one answer cover more of them
 Ended = dict[int, JobFacts | None]
 HasEnded = Callable[[ReadTx, int], Awaitable[bool | None]]  # None: there is no such job or workflow
 
@@ -57,7 +57,7 @@ class EndWaiters:
 
     @property
     def is_closed(self) -> bool:
-        """Returns whether nothing is waited for any more."""
+        """Returns whether all waits have ended."""
         return self._jobs.is_closed
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class EndWaiters:
 
 
 class _Member:
-    """One of several that a call waits for; stands where others have an event."""
+    """One of several jobs that a call waits for; used in place of an event."""
 
     def __init__(self, number: int, touched: set[int], woken: asyncio.Event) -> None:
         self._number = number
@@ -98,7 +98,7 @@ class _Waiters:
                 over = await self._store.read(lambda tx: self._has_ended(tx, number))
                 left = deadline - loop.time()
                 if self.is_closed:
-                    await pass_time(0)  # who calls again and again must let others run
+                    await pass_time(0)  # frequent callers must let others run
                 if over is None or over or left <= 0 or self.is_closed:
                     return bool(over)
                 most = min(left, self._poll) if self._store.shared else left

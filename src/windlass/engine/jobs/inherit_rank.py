@@ -1,10 +1,10 @@
 """Keeps ranks right when the jobs that wait for a job change.
 
-A job's rank is the best among its own and those of the open jobs that wait for it. A submission
-is ranked in one pass as it is written (`domain/lifecycle/rank.py`). Later changes
-(an adjustment, the end of a waiting job, a successor) are passed on by a cascade: it ranks the
-jobs again that the changed job waits for, and so on upward. Cascades survive a crash, and each
-reads the current state, so the last one leaves everything right.
+A job's rank is the best of its own and those of the open jobs that wait for it. A submission is
+ranked in one pass as it is written (`domain/lifecycle/rank.py`). Later changes (an adjustment, the
+end of a waiting job, a successor) are passed on by a cascade: it recomputes the ranks of the
+changed job's dependencies, then of theirs, and so on. Cascades survive a crash, and each reads the
+current state, so the last one leaves everything right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,13 +21,13 @@ from windlass.engine.transaction.unit_of_work import Work
 
 CHUNK = 1_000  # dependents in one row
 MAX_JOBS = 500  # jobs per step
-_OFFSET = 1 << 20  # more than a job may wait for
+_OFFSET = 1 << 20  # more than any job may wait for
 
 _ids = msgspec.json.Decoder(list[int]).decode
 
 
 def pass_on(work: Work, jobs: Sequence[int]) -> None:
-    """Records a cascade that ranks the jobs again that these wait or waited for."""
+    """Records a cascade that recomputes the ranks of the jobs that these wait or waited for."""
     for start in range(0, len(jobs), CHUNK):
         some = msgspec.json.encode(list(jobs[start : start + CHUNK])).decode()
         work.cascades.append(Cascade(0, None, None, CascadeKind.INHERIT, 0, some))
@@ -82,7 +82,7 @@ async def _waited_for(work: Work, job: int) -> list[int]:
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
-    """Computes the ranks of these jobs again; returns those whose rank changed."""
+    """Recomputes the ranks of these jobs; returns those whose rank changed."""
     if not jobs:
         return []
     facts = await work.tx.jobs.lock(sorted(jobs))
@@ -98,8 +98,8 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
     """Returns the rank of each locked job: its own, or the best of those that wait for it.
 
-    A job that lends its rank is marked, so that its end is passed on. If it ends before we lock
-    it for that, we start again.
+    A job that lends its rank is marked, so that its end is passed on. If it ends before we can lock
+    it, we start again.
     """
     own = {fact.id: _own_rank(work, fact) for fact in facts}
     while True:
@@ -156,7 +156,7 @@ async def _set(work: Work, fact: JobFacts, place: int) -> None:
 async def move_to(work: Work, fact: JobFacts, place: int) -> Located:
     """Gives a locked job another rank, wherever it waits; its state does not change.
 
-    The jobs it waits for may then have their rank from it, so its end must be passed on.
+    Its dependencies may then inherit the rank, so its end must be passed on.
     """
     found = await withdraw(work, [fact])
     await _set(work, fact, place)

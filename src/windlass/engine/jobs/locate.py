@@ -1,6 +1,6 @@
 """Takes jobs out of the places where they wait.
 
-The callers have locked the jobs. Without that lock jobs only move forward, so searching the
+The callers have locked the jobs. Even without that lock jobs only move forward, so searching the
 places in forward order, one after another, finds every job.
 """
 

@@ -1,8 +1,8 @@
 """Retry by hand: a new job supersedes an ended one, which stays for inspection.
 
-Dependents then point to the new job. Those that were aborted because of the old one are
-superseded too, by a cascade. Queued ones wait again. Running ones continue, and wait only if they
-are requeued.
+Dependents then point to the new job. Those that were aborted because of the old one are superseded
+too, by a cascade. Queued ones wait again. Running ones continue, and wait only if they are
+requeued.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ from windlass.ports.store import ReadTx
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code
 SUSPENDED = State.SUSPENDED.code
-NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # because of how others ended
+NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # ended because of how others ended
 COMPLETED = State.COMPLETED.code
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -66,7 +66,7 @@ class Superseded(NamedTuple):
 
 
 class ChangedArgs(NamedTuple):
-    """Other arguments for a retried job, and the shape of a job with them."""
+    """New arguments for a retried job, and the job's shape with them."""
 
     args: Any
     shape: Shape
@@ -75,13 +75,13 @@ class ChangedArgs(NamedTuple):
 def check_references(old: Any, new: Any) -> None:
     """Refuses arguments that name jobs or uploads which the old ones do not.
 
-    The job would have to wait for them, or lacks the right to read them.
+    The job would have to wait for them, or has no right to read them.
     """
     jobs = set(results_in(new, "args")) - set(results_in(old, "args"))
     files = set(uploads_in(new)) - set(uploads_in(old))
     if jobs or files:
         named = ", ".join(map(str, sorted(map(str, jobs | files))))
-        expected = "no other jobs and uploads than before"
+        expected = "without jobs and uploads that the old arguments do not name"
         raise InvalidInput("args", expected, named, "submit a new job for that")
 
 
@@ -115,7 +115,7 @@ async def retry_many(
     if changed is not None and any(
         work.catalog.shapes[locked[job].shape] != changed.shape for job in known
     ):
-        expected = "arguments that ask the same of workers"
+        expected = "arguments with the same requirements for workers"
         raise InvalidInput("args", expected, "others", "submit a new job for that")
     standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
     answers: list[Superseded | WindlassError] = []
@@ -141,7 +141,7 @@ async def retry_many(
 
 
 async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """Returns the last successor of each of these jobs, without removed ones."""
+    """Returns the last existing successor of each of these jobs."""
     found: dict[int, JobFacts] = {}
     ahead = {job: job for job in jobs}
     while ahead:
@@ -153,7 +153,7 @@ async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
 
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
-    """Returns the newest of a chain whose last links were made just now."""
+    """Returns the newest of a chain whose last links were just made."""
     while job in locked:
         newer = locked[job].superseded_by
         if newer is None or newer not in locked:
@@ -163,7 +163,7 @@ def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
 
 
 class _Obstacles:
-    """What prevents superseding jobs, beside their dependencies."""
+    """What prevents superseding jobs, besides their dependencies."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class _Obstacles:
         self._busy = busy
         self._stopped = stopped
         self._canceling = canceling
-        self._ended = dict(ended)  # workflows that would open again
+        self._ended = dict(ended)  # workflows that would be reopened
 
     @classmethod
     async def read(cls, work: Work, jobs: Sequence[JobFacts]) -> Self:
@@ -193,7 +193,7 @@ class _Obstacles:
         return cls(busy, stopped, frozenset(canceling), ended)
 
     async def key_refusal(self, work: Work, old: JobFacts, spec: JobSpec) -> Conflict | None:
-        """Returns a conflict if another has the key of this job, or of its ended workflow."""
+        """Returns a conflict if another job or workflow has this one's key."""
         row = None if old.workflow is None else self._ended.get(old.workflow)
         if row is not None:
             try:
@@ -354,7 +354,7 @@ async def _add_edges(
 
 
 async def _copy_uploads(work: Work, old: int, new: int, spec: JobSpec) -> None:
-    """Lets the new job have the uploaded files of the old one."""
+    """Gives the new job the uploaded files of the old one."""
     if any(uploads_in(spec.args)):
         rows = (await work.tx.files.artifacts([old])).get(old, [])
         mine = [row._replace(job=new) for row in rows if row.attempt == UPLOADED]
@@ -362,7 +362,7 @@ async def _copy_uploads(work: Work, old: int, new: int, spec: JobSpec) -> None:
 
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
-    """Stops counting the old job; opens an ended workflow again."""
+    """Stops counting the old job; reopens an ended workflow."""
     if old.workflow is None:
         return
     work.count_in_workflow(old.workflow, old.final_state, -1)
@@ -415,7 +415,7 @@ async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
 
 
 async def _block_again(work: Work, facts: list[JobFacts]) -> None:
-    """Blocks queued dependents again; running ones keep a wait for their return."""
+    """Blocks queued dependents again; running ones keep a wait for when they are requeued."""
     found = await withdraw(work, facts)
     for gone in found.withdrawn:
         fact = gone.facts
@@ -427,7 +427,7 @@ async def _block_again(work: Work, facts: list[JobFacts]) -> None:
             "A dependency was retried",
         )  # fmt: skip
         manual = DECIDES if fact.flags & CONDITIONAL else 0
-        # One that was suspended is queued afterwards: its function asks for its waits again.
+        # A suspended one is queued afterwards: its function begins its waits again.
         not_before = None if gone.state == SUSPENDED else gone.due_at
         wait = Wait(fact.id, 1, manual, not_before, fact.age_from, gone.ticket)
         await work.tx.places.add_waits([wait])

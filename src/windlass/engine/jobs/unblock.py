@@ -14,7 +14,7 @@ ABORTED = State.ABORTED.code
 
 
 class Unblocked(NamedTuple):
-    """Whether this call met the condition, or it was met before."""
+    """Whether this call met the condition, or it was already met."""
 
     job: int
     applied: bool

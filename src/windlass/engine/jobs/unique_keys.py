@@ -1,8 +1,8 @@
-"""Unique keys of jobs and workflows: who has one, for how long, and how it passes on.
+"""Unique keys of jobs and workflows: who holds one, for how long, and who gets it next.
 
-A key belongs to the job or workflow that took it while that is open, and longer if it says so
-(`key_for`). Whoever wants it writes its row, so two that want it at once get one answer. The keys
-that make repeated submissions exact are others (`engine/submit/submission.py`).
+A key belongs to the job or workflow that took it while that is open, and longer if `key_for` says
+so. Claiming a key writes its row, so two concurrent claims have one winner. The keys that make
+repeated submissions exact are separate (`engine/submit/submission.py`).
 """
 
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ async def _free(
 
 
 async def bound_jobs(work: Work, facts: Mapping[int, JobFacts]) -> set[int]:
-    """Returns those of these jobs that have their key for a time which has not passed."""
+    """Returns those of these jobs that still hold a key whose time has not passed."""
     marked = sorted(job for job, fact in facts.items() if fact.flags & KEY_BINDS)
     specs = await work.tx.jobs.specs(marked) if marked else {}
     return {
@@ -103,8 +103,8 @@ async def key_holder(work: Work, old: JobFacts, spec: JobSpec) -> Conflict | Non
 
 
 def key_taken(job: int, key: str, holder: int) -> Conflict:
-    """Returns the error for a job that cannot come back, as its key is in use."""
-    return Conflict("key_taken", f"job {holder} has the key {key!r} of job {job} now")
+    """Returns the error for a job that cannot be retried because its key is in use."""
+    return Conflict("key_taken", f"job {holder} now has the key {key!r} of job {job}")
 
 
 async def take_workflow_key(
@@ -112,7 +112,7 @@ async def take_workflow_key(
 ) -> None:
     """Gives a key to a workflow; raises `Duplicate` if another has it.
 
-    `instead_of` is the workflow that this one repeats: it hands its key over once it has ended.
+    `instead_of` is the workflow that this one repeats: it passes on its key once it has ended.
     """
     tx = work.tx.workflows
     named = await tx.claim_key(namespace, key, workflow)
@@ -130,7 +130,7 @@ async def _keeps_key(work: Work, row: WorkflowRow, hands_over: bool) -> bool:
 
 
 async def bound_workflows(work: Work, rows: Mapping[int, WorkflowRow]) -> set[int]:
-    """Returns those of these workflows that have their key for a time which has not passed."""
+    """Returns those of these workflows that still hold a key whose time has not passed."""
     marked = sorted(number for number, row in rows.items() if row.flags & KEY_KEPT)
     about = await work.tx.workflows.about(marked) if marked else {}
     return {
@@ -141,12 +141,12 @@ async def bound_workflows(work: Work, rows: Mapping[int, WorkflowRow]) -> set[in
 
 
 async def keep_workflow_key(work: Work, row: WorkflowRow) -> None:
-    """Lets an ended workflow that opens again have its key; raises `Conflict` if another has it."""
+    """Returns its key to an ended workflow that reopens; raises `Conflict` if another has it."""
     about = (await work.tx.workflows.about([row.id])).get(row.id)
     if about is None or about.key is None:
         return
     try:
         await take_workflow_key(work, row.namespace, about.key, row.id)
     except Duplicate as found:
-        message = f"workflow {found.workflow} has the key {about.key!r} of workflow {row.id} now"
+        message = f"workflow {found.workflow} now has the key {about.key!r} of workflow {row.id}"
         raise Conflict("key_taken", message) from None

@@ -29,7 +29,7 @@ class CapabilityReport(msgspec.Struct, frozen=True):
 class CapabilityLoop:
     """Rejects hopeless jobs. Safe to run on every server at once.
 
-    Each server measures by itself since when a shape is hopeless, so a restart begins the grace
+    Each server tracks by itself since when a shape is hopeless, so a restart begins the grace
     period again.
     """
 
@@ -51,8 +51,8 @@ class CapabilityLoop:
         known = ((head.shape, engine.catalog.shapes.get(head.shape)) for head in heads)
         shapes = [(number, shape) for number, shape in known if shape is not None]
         found = impossible(shapes, self._verdicts, self._since, await engine.now())
-        # A new shape may become possible with the next worker that enrols, as after every start
-        # of a server. Its jobs may be very many, so they wait for the next round.
+        # A new shape may become possible with the next worker that enrols, as after every start of
+        # a server. It may have very many jobs, so they wait for the next round.
         known_before = found.keys() & self._since.keys()
         self._since = {number: why.since for number, why in found.items()}
         rejected = 0

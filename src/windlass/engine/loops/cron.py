@@ -7,7 +7,7 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.runs import Runs
 
-MIN_PAUSE_MS: Final = 20  # between two rounds, also while a slot that is due cannot be noted
+MIN_PAUSE_MS: Final = 20  # between two rounds, also while a due slot cannot be recorded
 
 
 class CronReport(msgspec.Struct, frozen=True):
@@ -25,7 +25,7 @@ class CronLoop:
     def __init__(self, engine: Engine, runs: Runs) -> None:
         self._engine = engine
         self._runs = runs
-        self.interval_ms = engine.config.cron_interval_ms  # less if a slot comes before that
+        self.interval_ms = engine.config.cron_interval_ms  # less if a slot comes earlier
 
     async def run_once(self, now: int) -> CronReport:
         """Runs one round; the times are the store's."""

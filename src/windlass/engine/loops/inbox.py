@@ -13,7 +13,9 @@ class InboxReport(msgspec.Struct, frozen=True):
 
 
 class InboxLoop:
-    """Looks into the inbox, also where nothing tells of it. Safe to run on every server at once."""
+    """Checks the inbox, even if the store announces nothing. Safe to run on every server at
+    once.
+    """
 
     name = "inbox"
 

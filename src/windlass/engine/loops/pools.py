@@ -1,7 +1,7 @@
 """The pools loop: lists machines, starts missing ones, and ends those not needed.
 
-One server at a time does this: it takes a turn in the store. Should two overlap, they decide
-under the pools' locks, and providers accept each token once.
+One server at a time does this: it takes a turn in the store. Should two overlap, they decide under
+the pools' locks, and providers accept each token once.
 """
 
 import asyncio
@@ -39,8 +39,8 @@ from windlass.ports.provider import (
 TURN_UNTIL: Final = "pools_turn_until"
 TURN_OWNER: Final = "pools_turn_owner"
 TURN_MS: Final = 15_000
-CALL_MS: Final = 60_000  # a provider that takes longer counts as not answering
-AT_ONCE: Final = 10  # launches side by side
+CALL_MS: Final = 60_000  # a provider that takes longer counts as unresponsive
+AT_ONCE: Final = 10  # concurrent launches
 MAX_STARTED: Final = 100  # in one round
 
 T = TypeVar("T")
@@ -106,13 +106,13 @@ class PoolsLoop:
         return True
 
     async def decide(self) -> Sequence[Verdict]:
-        """Decides what each pool starts and ends; nothing is asked of providers yet."""
+        """Decides what each pool starts and ends, without calling providers."""
         survey = await self._pools.survey()
         tokens = [self._pools.fresh_name() for _ in range(MAX_STARTED)]
         return await self._engine.run(partial(decide, survey=survey, tokens=tokens))
 
     async def tend(self, installation: str, turn: bool = True) -> PoolsReport:
-        """Compares all pools with their providers, and launches and terminates what was decided.
+        """Compares all pools with their providers, and carries out launches and terminations.
 
         Without the turn it covers only machines that no other server can see.
         """
@@ -127,7 +127,7 @@ class PoolsLoop:
         )
 
     async def _tend_pool(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
-        """Compares one pool with what its provider lists, and asks for the difference."""
+        """Compares one pool with its provider's list, and requests the difference."""
         pool, owner = decode_pool(row.body), Owner(installation, row.name)
         try:
             provider = self._provider(row, pool)
@@ -210,7 +210,7 @@ class PoolsLoop:
 
 
 async def _add_code(work: Work, code: str, member: PoolWorkerRow, ttl_ms: int) -> None:
-    """Adds a code for this worker only, valid as long as its machine may take to start."""
+    """Adds a code for this worker only, valid for as long as its machine may take to start."""
     row = Code(digest_of(code), work.now, work.now + ttl_ms, 0, worker=member.token)
     await work.tx.access.add_code(row)
 

@@ -11,7 +11,7 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.reactions import Reactions
 
-AT_ONCE: Final = 20  # webhooks that are sent at the same time
+AT_ONCE: Final = 20  # webhooks sent at the same time
 
 
 class ReactionsReport(msgspec.Struct, frozen=True):

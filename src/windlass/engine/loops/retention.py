@@ -50,7 +50,7 @@ class RetentionReport(msgspec.Struct, frozen=True):
 
 
 class RetentionLoop:
-    """Removes what is no longer kept. Safe to run on every server at once."""
+    """Removes what has expired. Safe to run on every server at once."""
 
     name = "retention"
 

@@ -1,8 +1,8 @@
 """The scheduling loop: the safety net behind the event-driven path.
 
 Jobs move without it. It picks up what a crash or a lost notification left behind: intents, room
-under limits, jobs that are due, signals that not all have been told of, functions whose children
-have ended, waiting syncs that were not woken.
+under limits, due jobs, signals that were not delivered to all, functions whose children have ended,
+waiting syncs that were not woken.
 """
 
 import msgspec

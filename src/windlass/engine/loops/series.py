@@ -1,4 +1,4 @@
-"""The series loop: figures over time, added up from the log."""
+"""The series loop: counts over time, added up from the log."""
 
 from functools import partial
 
@@ -17,7 +17,7 @@ class SeriesReport(msgspec.Struct, frozen=True):
 
 
 class SeriesLoop:
-    """Adds up figures. Safe to run on every server at once."""
+    """Adds up the series. Safe to run on every server at once."""
 
     name = "series"
 

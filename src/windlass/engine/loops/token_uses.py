@@ -1,4 +1,4 @@
-"""The loop that notes when tokens were used, once a minute for all of them."""
+"""The loop that records when tokens were used, once a minute for all of them."""
 
 from typing import Final
 

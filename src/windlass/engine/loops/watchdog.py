@@ -70,7 +70,7 @@ class WatchdogLoop:
         return rows
 
     def _stands(self, row: WorkflowRow, now: int) -> bool:
-        """Returns True if it is unchanged since the last round and not examined lately."""
+        """Returns True if it is unchanged since the last round and was not examined lately."""
         look = row.state, row.run, row.counts
         seen = self._seen.get(row.id)
         if seen is None or seen.look != look:

@@ -1,8 +1,8 @@
 """Charges for the machines of a pool: which jobs they held since the last time, from the log.
 
-The current attempts and those that ended since are all there is. The caller has locked the pool
-and its workers, so none of them can report meanwhile. How far we read the log is written with the
-charges, so a server that dies in between charges nothing twice.
+These are the current attempts and those that ended since. The caller has locked the pool and its
+workers, so none of them can report meanwhile. How far we read the log is written with the charges,
+so a server that dies in between charges nothing twice.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
-"""Notes what pools had and wanted, by the minute, so that pages can show it over time.
+"""Records by the minute what pools had and wanted, so that pages can show it over time.
 
-Each round writes one row for each pool and length of slot over the one before, so the rows grow
-with time and pools, not with rounds; retention removes old ones.
+Each round overwrites one row per pool and slot length, so the rows grow with time and pools, not
+with rounds; retention removes old ones.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MAX_REASON: Final = 300  # characters
 
 
 async def note_plans(work: Work, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
-    """Adds this round to the figures of every pool."""
+    """Adds this round to the series of every pool."""
     series, rows = work.tx.series, []
     pools = {now.pool.name: now for now in fleet.pools}
     found = {verdict.pool: _figures(pools[verdict.pool], verdict) for verdict in verdicts}

@@ -139,7 +139,7 @@ class Pools:
         return PlannedPools(fleet, size(fleet), useless)
 
     async def survey(self) -> Survey:
-        """Returns what waiting and running jobs are expected to take, and counts of long queues."""
+        """Returns the expected run times of waiting and running jobs, and counts of long queues."""
         load = await self.engine.run(lambda work: work.tx.pools.load(MAX_COUNTED))
         read, catalog = self.engine.store.read, self.engine.catalog
         waiting = {
@@ -165,7 +165,9 @@ class Pools:
         return counted
 
     async def installation(self) -> str:
-        """Returns the name of this installation, which its machines carry; makes it once."""
+        """Returns the name of this installation, with which its machines are tagged; makes it
+        once.
+        """
 
         async def step(work: Work) -> int:
             known = (await work.tx.catalog.meta()).get(INSTALLATION)

@@ -1,6 +1,6 @@
 """Reconciles the rows of a pool with the machines that exist, and charges for them.
 
-We trust only machines that a list has shown, and conclude nothing if there is no list.
+We trust only machines that a list has shown, and conclude nothing without a list.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,11 +25,10 @@ class ProviderRequests(NamedTuple):
 
 
 class ProviderListing(NamedTuple):
-    """What a provider's list showed; `settle_ms` is how long new machines may be missing.
+    """What a provider listed; `settle_ms` is how long new machines may be missing.
 
     Without a list, the rows count: a machine exists until it was ended. With a `host`, the list
-    shows only what is on that host; without the turn, everything else is left to the server that
-    has it.
+    shows only that host; without the turn, everything else is left to the server that has it.
     """
 
     machines: Mapping[str, Machine] | None
@@ -124,7 +123,9 @@ class _Reconciling:
         return member
 
     def _presumed(self, member: PoolWorkerRow) -> Machine | None:
-        """Returns a machine on another host while its worker is alive or may still enrol."""
+        """Returns the assumed machine on another host, while its worker is alive or may still
+        enrol.
+        """
         worker = self._workers.get(member.known_worker)
         is_heard = worker is not None and worker.status != WorkerStatus.OFFLINE
         if is_heard or member.state in (Lifecycle.REQUESTED, Lifecycle.STARTING):

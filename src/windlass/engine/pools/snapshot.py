@@ -24,16 +24,15 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store.fleet.pools import Load
 
 MAX_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
-ROUNDS_TO_END: Final = 4  # told to stop, seen as stopped, ended, seen as ended
+ROUNDS_TO_END: Final = 4  # times of a member: told to stop, seen as stopped, ended, seen as ended
 MAX_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
 
 
 class Survey(NamedTuple):
     """What was collected before the transaction, because reading it takes a while.
 
-    `waiting` says by shape what its ready jobs will take, `running` the expected run time of
-    each job that a worker holds, if its kind is known, and `depths` how many jobs long queues
-    have.
+    `waiting` is the expected work of the ready jobs, by shape; `running` the expected run time of
+    each job that a worker holds, if its kind is known; `depths` the number of jobs in long queues.
     """
 
     waiting: Mapping[int, WaitingWork]
@@ -49,7 +48,7 @@ class FleetSnapshot(NamedTuple):
     host_of: Mapping[int, int]  # by worker
 
     def members_of(self, known: KnownPool) -> list[Member]:
-        """Returns the workers of a pool, for the decision which of them leave."""
+        """Returns the workers of a pool, to decide which of them leave."""
         waiting = {host for t in self.fleet.targets if t.queued for host in t.hosts}
         return [
             Member(row.id, row.idle_since, self.host_of.get(row.known_worker) in waiting)

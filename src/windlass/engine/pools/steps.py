@@ -1,7 +1,7 @@
 """The steps of pools, one transaction each: decide, and record what providers answered.
 
-Every row changes under its pool's lock. We ask a provider only after the row that says so is
-committed.
+Every row changes under its pool's lock. We call a provider only after the row that records the
+request is committed.
 """
 
 from collections.abc import Sequence
@@ -130,7 +130,7 @@ async def note_launch(work: Work, member: PoolWorkerRow, machine: Machine) -> No
 
 
 async def note_refusal(work: Work, member: PoolWorkerRow, why: str) -> None:
-    """Records that the provider refused or did not answer; what it made anyway must go."""
+    """Records that the provider refused or did not answer; whatever it made anyway must go."""
     row = await _note(work, member, Lifecycle.TERMINATING, why, None)
     if row is not None:
         await work.tx.pools.update(failed(work, row, decode_pool(row.body), why))
@@ -160,7 +160,7 @@ async def note_ended(work: Work, pool_id: int, tokens: Sequence[str]) -> None:
 async def note_fault(work: Work, pool_id: int, why: str) -> None:
     """Records that a provider could not list its machines; concludes nothing from that.
 
-    Removes workers that it was never asked for, so that nothing counts on them.
+    Removes workers that were never requested from it, so that nothing counts on them.
     """
     row = await work.tx.pools.lock(pool_id)
     if row is None:

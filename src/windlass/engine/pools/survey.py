@@ -1,4 +1,4 @@
-"""Looks at waiting and running jobs to say how long they will take, outside of decisions."""
+"""Estimates how long waiting and running jobs will take, outside of decisions."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,12 +9,12 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.store import ReadTx
 from windlass.ports.store.fleet.pools import HeldJob
 
-SAMPLE: Final = 200  # jobs from each end of a shape that stand for all of them
+SAMPLE: Final = 200  # jobs from each end of a shape that represent all of them
 HELD_AT_ONCE: Final = 1_000
 
 
 async def survey_waiting(tx: ReadTx, catalog: Catalog, shape: int) -> WaitingWork:
-    """Returns what the ready jobs of a shape will take, and since when the first of them waits."""
+    """Returns the expected work of a shape's ready jobs, and since when the first of them waits."""
     sample = await tx.views.ready_sample(shape, SAMPLE)
     kinds = Kinds(tx, catalog)
     await kinds.learn((shape, job.spec) for job in sample)

@@ -59,7 +59,7 @@ class SortedWorkers(NamedTuple):
 
 
 class WaitingWork(NamedTuple):
-    """What the ready jobs of a shape take on average, as far as their kinds are known.
+    """The mean expected run time of a shape's ready jobs, as far as their kinds are known.
 
     `share` is the part of them whose kind has a past; the oldest waits since `since`.
     """
@@ -69,7 +69,7 @@ class WaitingWork(NamedTuple):
     since: int | None = None
 
     def expect(self, usual_ms: int) -> int:
-        """Returns what a job takes; one of an unknown kind takes the usual time."""
+        """Returns a job's expected run time; the usual time if its kind is unknown."""
         return max(1, round(self.share * self.mean_ms + (1 - self.share) * usual_ms))
 
 
@@ -110,7 +110,7 @@ def _kind_of(
     if worker is not None and worker.incarnation and may_claim(worker.status):
         return WorkerGroup(known.pool.name, worker.slots, work.catalog.profile(worker))
     if member.state == Lifecycle.ONLINE:
-        return None  # it is away for the moment, or disabled
+        return None  # it is briefly away, or disabled
     return WorkerGroup(known.pool.name, known.template.slots, None)
 
 
@@ -208,7 +208,7 @@ class Targets:
         return room_for(needs, kind.profile.metadata, kind.slots, per_worker)
 
     def _obstacle(self, shape: int) -> str:
-        """Returns why the pool that comes nearest to its needs cannot run it."""
+        """Returns why the pool that best meets its needs cannot run it."""
         needs = self._catalog.shapes[shape]
         for known in self._unwanted:
             if known.template.could_run(needs):
@@ -238,7 +238,7 @@ class Targets:
         return max(0, self._work.now - since)
 
     def _usual(self, shape: int) -> int:
-        """Returns what a job of an unknown kind takes, as its pool says."""
+        """Returns the usual run time of a job of an unknown kind, as its pool says."""
         needs = self._catalog.shapes[shape]
         able = (k.pool.expected_ms for k in self._pools if k.template.could_run(needs))
         return next(able, self._pools[0].pool.expected_ms if self._pools else 1)

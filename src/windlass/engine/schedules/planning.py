@@ -1,6 +1,6 @@
-"""Turns what is to be started, a template or jobs, into what the engine submits.
+"""Turns a template or jobs into what the engine submits.
 
-The engine does not know descriptions and jobs as clients write them. A planner, chosen by the
+The engine does not know descriptions or jobs in the form clients write. A planner, chosen by the
 wiring, turns them into specs.
 """
 
@@ -18,7 +18,7 @@ from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import SMALL, aside
 
-MANY_ROWS: Final = SMALL + 1  # what a transaction may write whose description is not read yet
+MANY_ROWS: Final = SMALL + 1  # the assumed size of a description that is not read yet
 _MULTIPLY: Final = (b'"matrix"', b'"count"', b'"workflow"')
 
 
@@ -66,9 +66,9 @@ async def plan_aside(planner: Planner, order: PlanRequest) -> PlannedWorkflow:
 
 
 def weight_of(description: Mapping[str, Any]) -> int:
-    """Returns how much work it is to read a description: its values, or more than is small.
+    """Returns how much work it is to read a description: its values, or a large number.
 
-    One that multiplies jobs is not small: how much it means is known when it has been read.
+    A description that multiplies jobs counts as large: its size is known only after it is read.
     """
     text = msgspec.json.encode(description)
     if any(word in text for word in _MULTIPLY):

@@ -1,8 +1,8 @@
 """Carries out the reactions to ends of workflows, from intents recorded with the end.
 
 Follow-ups are submitted in the transaction that marks the intent as done: exactly once. Webhooks
-are sent outside of a transaction: at least once, always with the same id. Retries see by the
-workflow's run whether they have happened.
+are sent outside of a transaction: at least once, always with the same id. Retries see from the
+workflow's run number whether they have happened.
 """
 
 from typing import Any, Final, NamedTuple
@@ -78,7 +78,7 @@ class Reactions:
         except (StoreUnavailable, Overloaded):
             raise
         except Duplicate as same:
-            found = f"workflow {same.workflow}, which has the same key, has not ended"
+            found = f"workflow {same.workflow} with the same key has not ended"
             await self._conclude(row.id, ReactionState.DONE, same.workflow, found)
         except WindlassError as error:
             if isinstance(error, Conflict) and error.retry_after_ms is not None:
@@ -126,7 +126,7 @@ class Reactions:
             return
         row = task.row
         if task.workflow.run != row.run or task.workflow.state != WorkflowState.FAILED:
-            message = row.message or "it was opened again before"
+            message = row.message or "it was already reopened"
             await self._conclude(row.id, ReactionState.DONE, row.result, message)
             return
         delay = await self._next_delay(task)
@@ -211,7 +211,7 @@ def delivery_id(row: ReactionRow) -> str:
 
 
 def _body(task: _Task) -> bytes:
-    """Returns the body, which is the same each time: it contains only what cannot change."""
+    """Returns the body, which is the same each time: it contains only constant data."""
     row, workflow = task.row, task.workflow
     return _encode(
         {

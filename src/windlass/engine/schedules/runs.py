@@ -30,8 +30,8 @@ from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.store import ReadTx
 
-OPEN_LIMIT: Final = 1_000  # runs of one schedule that are handled together
-TIDIED: Final = 20  # runs without others waiting for them, whose ends are noted at a slot
+OPEN_LIMIT: Final = 1_000  # runs of one schedule handled together
+TIDIED: Final = 20  # runs that no other waits for, whose ends are recorded at the next slot
 REASON_LIMIT: Final = 500
 
 
@@ -71,7 +71,7 @@ class Runs:
         return await self._engine.store.read(lambda tx: tx.schedules.due(tx.now, count))
 
     async def until_next(self) -> int | None:
-        """Returns in how many milliseconds the next slot is due, if one will be."""
+        """Returns in how many milliseconds the next slot is due, if there is one."""
 
         async def read(tx: ReadTx) -> int | None:
             at = await tx.schedules.next_due()
@@ -100,7 +100,9 @@ class Runs:
                 return started
 
     async def _advance_once(self, schedule: int) -> Advanced:
-        """Handles the oldest waiting run in one transaction; in a second if it cannot start."""
+        """Handles the oldest waiting run in one transaction, or in a second one if it cannot
+        start.
+        """
         tried: list[int] = []
         try:
             return await self._engine.run(
@@ -147,7 +149,7 @@ class Runs:
 
 
 async def order_of(tx: ReadTx, row: ScheduleRow, slot: int | None) -> PlanRequest:
-    """Returns what a run of this schedule orders."""
+    """Returns the plan request for a run of this schedule."""
     starts = starts_of(row.body)
     order = PlanRequest(
         name=row.name,
@@ -170,7 +172,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
         return 0  # another server was faster
     try:
         due = look(row, work.now)
-    except InvalidInput as error:  # for example a zone that this server does not know
+    except InvalidInput as error:  # for example, a zone that this server does not know
         await work.tx.schedules.update(row._replace(next_at=None))
         about = {"schedule": row.id, "namespace": row.namespace, "name": row.name}
         work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
@@ -237,7 +239,7 @@ async def _end_waiting(
 def _verdict(error: WindlassError) -> tuple[RunState, str]:
     """Returns the final state of a run that was refused, and why."""
     if isinstance(error, Duplicate):
-        same = f"workflow {error.workflow}, which has the same key, has not ended"
+        same = f"workflow {error.workflow} with the same key has not ended"
         return RunState.SKIPPED, same
     return RunState.FAILED, str(error)
 

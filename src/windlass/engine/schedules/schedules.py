@@ -40,7 +40,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class ScheduleInput(NamedTuple):
-    """A schedule as a caller wants it."""
+    """A schedule as requested by a caller."""
 
     namespace: str
     name: str
@@ -143,7 +143,7 @@ class Schedules:
         return await self._engine.store.read(read)
 
     async def _try_plan(self, row: ScheduleRow) -> None:
-        """Raises if the schedule could not be started, as far as we can know now."""
+        """Raises if the schedule could not be started, as far as we can tell now."""
         order = await self._engine.store.read(lambda tx: order_of(tx, row, 0))
         jobs = (await plan_aside(self._planner, order)).jobs
 

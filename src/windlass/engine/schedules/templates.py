@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class PutTemplate(NamedTuple):
-    """The current version; `applied` is False if it was the same before."""
+    """The current version; `applied` is False if nothing changed."""
 
     version: int
     applied: bool
@@ -136,7 +136,7 @@ async def find_template(
 
 
 def plan_request_of(row: TemplateRow, order: PlanRequest) -> PlanRequest:
-    """Returns the same order, with the description of this version."""
+    """Returns the same request with this version's description."""
     return msgspec.structs.replace(
         order,
         description=msgspec.json.decode(row.body, type=dict[str, Any]),

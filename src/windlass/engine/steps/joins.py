@@ -1,7 +1,7 @@
 """Ends the waits of functions for jobs that they have submitted.
 
-Whoever looks follows retries: the newest successor of a job counts. A commit that ends such a job
-starts `end_joins` for those who wait for it; the scheduling loop finds what was missed.
+Retries are followed: the newest successor of a job counts. A commit that ends such a job starts
+`end_joins` for its waiters; the scheduling loop finds what was missed.
 """
 
 from collections.abc import Sequence
@@ -49,11 +49,11 @@ async def end_joins(work: Work, parents: Sequence[int]) -> int:
             if row.state == StepState.DONE:
                 await work.tx.steps.put(row)
                 ended.append(row)
-    return await resume(work, ended, "The jobs that it waits for have ended", None)
+    return await resume(work, ended, "The jobs it waits for have ended", None)
 
 
 async def overdue_joins(tx: ReadTx, after: int, count: int) -> tuple[list[int], int]:
-    """Returns jobs above an id whose children have ended, and the last job it has looked at.
+    """Returns jobs above an id whose children have ended, and the last job it checked.
 
     The second is 0 if there are no more.
     """

@@ -26,7 +26,7 @@ class WaitSpec(NamedTuple):
 
 
 def find_step(key: str, kind: StepKind) -> Apply:
-    """Returns a read of a stored step; nothing that was lost may go on from it."""
+    """Returns a read of a stored step; raises if the attempt may not continue."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> StepRow | None:
         check_lease(work, holder, lease)
@@ -55,7 +55,7 @@ def store_step(key: str, value: bytes) -> Apply:
 
 
 def begin_wait(wait: WaitSpec) -> Apply:
-    """Returns an update that begins a wait, or says how one that began before has ended."""
+    """Returns an update that begins a wait, or reports how an earlier one ended."""
 
     async def apply(work: Work, holder: Holder, lease: Lease | None) -> StepRow:
         check_lease(work, holder, lease)
@@ -82,7 +82,7 @@ def begin_wait(wait: WaitSpec) -> Apply:
 
 
 def check_lease(work: Work, holder: Holder, lease: Lease | None) -> None:
-    """Raises unless the holder runs the attempt, in this epoch, and may go on with it."""
+    """Raises unless the holder runs the attempt, in this epoch, and may continue."""
     if lease is None or holder.incarnation < first_incarnation(work):
         raise lease_lost(holder)
     if lease.state in STOPPED:
@@ -111,7 +111,7 @@ async def _look(work: Work, row: StepRow, created_at: int) -> StepRow:
 
 
 async def _take_signal(work: Work, row: StepRow, name: str, created_at: int) -> StepRow:
-    """Ends the step with the oldest signal that the job has not had; notes which it passed over."""
+    """Ends the step with the oldest signal new to the job; records which ones it passed over."""
     steps, seen = work.tx.steps, row.signal
     if seen is None:
         earlier = (await steps.of_jobs([row.job])).get(row.job, ())

@@ -15,12 +15,14 @@ from windlass.engine.transaction.unit_of_work import Work
 
 SUSPENDED = State.SUSPENDED.code
 QUEUED = State.QUEUED.code
-TOLD: Final = 200  # waiting jobs that one transaction tells of a signal
+TOLD: Final = 200  # waiting jobs that one transaction tells about a signal
 LATER_MS: Final = 60_000
 
 
 class Sent(NamedTuple):
-    """A signal that was sent; not `applied` if it had been before. `told` jobs waited for it."""
+    """A signal that was sent; `applied` is False if it was sent before. `told` jobs waited for
+    it.
+    """
 
     signal: SignalRow
     applied: bool
@@ -28,9 +30,10 @@ class Sent(NamedTuple):
 
 
 async def send(work: Work, signal: SignalRow) -> Sent:
-    """Stores a signal; `deliver` tells those who wait for it, in transactions of their own.
+    """Stores a signal; `deliver` tells the jobs that wait for it, in separate transactions.
 
-    Those lock the jobs first, and nobody may wait for a job while holding the lock of a name.
+    Those lock the jobs first, and nobody may wait for a job's lock while holding the lock of a
+    name.
     """
     steps, namespace = work.tx.steps, signal.namespace
     await steps.lock_name(namespace, signal.name)
@@ -39,7 +42,7 @@ async def send(work: Work, signal: SignalRow) -> Sent:
         return Sent(known, False)
     limit = work.config.signals_limit
     if await steps.count_signals(namespace, limit) >= limit:
-        message = f"namespace {namespace} keeps {limit:,} signals already (signals_limit)"
+        message = f"namespace {namespace} already keeps {limit:,} signals (signals_limit)"
         raise TooManyRequests(LATER_MS, message)
     signal = signal._replace(at=work.now, is_open=1)
     return Sent(signal._replace(id=await steps.add_signal(signal)), True)
@@ -48,7 +51,7 @@ async def send(work: Work, signal: SignalRow) -> Sent:
 async def deliver(work: Work, signal: SignalRow) -> Sent:
     """Tells some of the jobs that wait for this signal; the last call closes it.
 
-    Whoever begins to wait from now on finds it among the stored ones.
+    A wait that begins from now on finds it among the stored ones.
     """
     steps = work.tx.steps
     found = await steps.waiting(signal, TOLD)
@@ -67,7 +70,7 @@ async def deliver(work: Work, signal: SignalRow) -> Sent:
 
 
 async def deliver_open(work: Work) -> int:
-    """Continues with signals whose server stopped in between; returns how many it looked at."""
+    """Delivers signals whose server stopped in between; returns how many it processed."""
     found = await work.tx.steps.open_signals(1)
     for signal in found:
         await deliver(work, signal)
@@ -75,16 +78,16 @@ async def deliver_open(work: Work) -> int:
 
 
 async def answer(work: Work, job: int, key: str | None, value: bytes, actor: str | None) -> StepRow:
-    """Answers a question of a job; `key` may be left out if it has asked one only."""
+    """Answers a question of a job; `key` may be omitted if it has asked only one."""
     facts = (await work.tx.jobs.lock([job])).get(job)
     if facts is None:
         raise NotFound("job", job)
     row = await _question(work, job, key)
     if not facts.is_open:
-        raise Conflict("job_ended", f"job {job} has ended: it takes no answer any more")
+        raise Conflict("job_ended", f"job {job} has ended and takes no answers")
     if row.state == StepState.DONE:
         by = f" by {row.actor}" if row.actor else ""
-        raise Conflict("answered", f"question {row.key!r} of job {job} was answered{by} before")
+        raise Conflict("answered", f"question {row.key!r} of job {job} was already answered{by}")
     if row.state == StepState.TIMED_OUT or row.due_at < work.now:
         raise Conflict("too_late", f"question {row.key!r} of job {job} is no longer waiting")
     schema = msgspec.json.decode(row.body or b"{}").get("schema")
@@ -116,7 +119,7 @@ async def _question(work: Work, job: int, key: str | None) -> StepRow:
 async def resume(work: Work, ended: Sequence[StepRow], reason: str, actor: str | None) -> int:
     """Queues the jobs that were suspended in the attempts of these steps; returns how many.
 
-    The caller has locked the jobs: without that, one that is just being moved could be missed.
+    The caller has locked the jobs: without that, a job that is just being moved could be missed.
     """
     attempts: dict[int, set[int]] = {}
     for row in ended:

@@ -83,7 +83,7 @@ def _check_namespaces(
 ) -> None:
     last: JobTemplate | None = None
     for index, job in enumerate(jobs):
-        if job.template is last:  # alike jobs share one
+        if job.template is last:  # similar jobs share one
             continue
         last, spec = job.template, job.spec
         own = new if spec.workflow is None else rows[spec.workflow].namespace
@@ -123,7 +123,7 @@ async def _make(work: Work, spec: WorkflowSpec) -> Groups:
 def base_of(spec: JobSpec, own: int | None, parent: int | None, workflow: int) -> int:
     """Returns a job's base: its own, else its parent's effective priority, else its workflow's.
 
-    A priority with a sign, as text, is relative to what it would be without one.
+    A priority with a sign, as text, is relative to what the job would otherwise have.
     """
     ground = workflow if parent is None else parent
     if own is None:

@@ -32,7 +32,7 @@ class GraphJob(msgspec.Struct, gc=False):
     limit: int | None = None
     workflow: WorkflowId | None = None
     rank: int = 0
-    lends: bool = False  # something that it waits for has its rank from it
+    lends: bool = False  # one of its dependencies inherits its rank
 
 
 def _more_than_named(drafts: Sequence[GraphJob]) -> list[GraphJob]:
@@ -54,8 +54,8 @@ async def reserve(work: Work, drafts: Sequence[GraphJob], beside: frozenset[int]
         if first.digest != row.digest:
             raise Conflict(
                 "key_conflict",
-                f"jobs[{draft.index}].key {spec.key!r} is that of another job of this submission, "
-                "with other arguments or options",
+                f"jobs[{draft.index}].key {spec.key!r} belongs to another job of this "
+                "submission, with other arguments or options",
             )
         draft.known = first.job if first is not row else 0
     if not rows:
@@ -111,7 +111,7 @@ async def resolve(
 def _settle_results(
     drafts: Sequence[GraphJob], fresh: Sequence[GraphJob], origins: Mapping[int, int]
 ) -> None:
-    """Writes ids into the arguments of jobs that get results of others, instead of names."""
+    """Replaces names by ids in the arguments of jobs that use results of others."""
     referring = [draft for draft in fresh if draft.job.refers]
     if not referring:
         return
@@ -126,7 +126,7 @@ def _settle_results(
 def settle_outputs(
     outputs: Mapping[str, Any], drafts: Sequence[GraphJob], origins: Mapping[int, int]
 ) -> dict[str, Any]:
-    """Returns the outputs of a workflow with ids instead of names; they are of its jobs alone."""
+    """Returns the outputs of a workflow with ids instead of names; they must be its own jobs'."""
     field = "workflow.outputs"
     if len(outputs) > MAX_OUTPUTS:
         raise InvalidInput(field, f"at most {MAX_OUTPUTS}", len(outputs))
@@ -143,7 +143,7 @@ def settle_outputs(
 def _settler(
     drafts: Sequence[GraphJob], origins: Mapping[int, int]
 ) -> Callable[[Any], dict[str, Any]]:
-    """Returns what puts the id of a job into a reference to its result."""
+    """Returns a function that puts a job's id into a reference to its result."""
     ids = {d.job.spec.name: d.known or d.id for d in drafts if d.job.spec.name is not None}
 
     def settled(reference: Any) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _find_ids(
     """Resolves all ids, including those of jobs that already exist."""
 
     def meant(reference: int) -> int:
-        """Returns the new job that a reference to a repeated job means."""
+        """Returns the new job for a reference to a repeated one."""
         return ids[drafts[origins[reference]].id] if reference in origins else reference
 
     spec = draft.job.spec
@@ -222,8 +222,8 @@ def _check_references(
     origins: Mapping[int, int],
     namespace_of: Callable[[int], str],
 ) -> None:
-    """Raises unless the jobs it names exist; those of other namespaces do not exist for it."""
-    # An id that was guessed right, its own or a neighbour's, is not an existing job's.
+    """Raises unless the jobs it names exist; jobs of other namespaces do not exist for it."""
+    # A guessed id, its own or a neighbour's, does not count as an existing job.
     spec, own = draft.job.spec, draft.job.shape.namespace
     for field, references in (("after", spec.after), ("after_any", spec.after_any)):
         for job in references:

@@ -1,8 +1,8 @@
 """What a caller submits and gets back, and repeated submissions.
 
 A caller that got no answer cannot know whether its jobs were written. With a key for the whole
-submission it can ask again, and gets the same ids. The key is stored among those of jobs with a
-prefix that no job's own key can have, since those are printable.
+submission it can submit again and gets the same ids. The key is stored among the keys of jobs, with
+a prefix that no job's own key can have, since those are printable.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from windlass.ports.loop_time import SMALL
 
 ROW_BYTES = 1_000  # of a job; a larger one counts as several rows
 MARK = "\x1f"  # prefix of a submission's key
-OTHERS = (0, 0)  # in its spans, what follows are jobs that had the keys of its jobs
+OTHERS = (0, 0)  # in its spans: after this come jobs that already had the keys of its jobs
 
 
 class WorkflowSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A group of jobs that finishes as one.
 
-    `priority` is the base of jobs that have none. While a workflow has this `key`, it is returned
-    instead of making another one.
+    `priority` is the base of jobs that have none. While a workflow holds this `key`, submitting
+    again returns it.
     """
 
     name: str
@@ -57,7 +57,7 @@ def check_workflow(spec: WorkflowSpec, most_bytes: int) -> None:
 
 
 def with_digest(spec: WorkflowSpec, jobs: Sequence[JobSpec]) -> WorkflowSpec:
-    """Returns a workflow with a key so that the same one is recognised, whoever submits it."""
+    """Returns a workflow with a digest of its key, to recognise it whoever submits it."""
     if spec.key is None:
         return spec
     plain = replace(spec.details, submitted_by=None, key_for=None, digest=None)
@@ -74,9 +74,9 @@ class Submission(NamedTuple):
 
     `key` names the whole submission: if repeated, it gets the first answer again. With `reopen`,
     jobs may be added to a workflow that has ended. `origins` are the jobs that these repeat, each
-    with those it has superseded: references to them mean the new ones. `ids` are those of jobs
-    whose ids were taken before, ascending. `beside` are jobs that were committed together with
-    these: their keys are taken even if they have ended by now.
+    with those it has superseded: references to them mean the new ones. `ids` are ids that were
+    reserved for these jobs, ascending. `beside` are jobs that were committed together with these:
+    their keys count as taken even if they have ended by now.
     """
 
     jobs: Sequence[ValidatedJob]
@@ -94,7 +94,7 @@ class Submitted(NamedTuple):
     ids: tuple[int, ...]
     applied: tuple[bool, ...]
     workflow: int | None = None
-    had_keys: Mapping[int, int] = {}  # of a repeated answer: by place, jobs that had the keys
+    had_keys: Mapping[int, int] = {}  # in a repeated answer: jobs that had the keys, by place
 
     @property
     def known_workflow(self) -> int:
@@ -105,7 +105,7 @@ class Submitted(NamedTuple):
 
 
 def bytes_of(submission: Submission) -> int:
-    """Returns how much room it takes in a batch."""
+    """Returns how many bytes it takes in a batch."""
     return sum(len(job.body) for job in submission.jobs)
 
 
@@ -142,7 +142,7 @@ async def known_answers(
 
 
 def _answer_of(found: KeyRow) -> Submitted:
-    """Returns the first answer; `had_keys` are jobs that had the keys of some."""
+    """Returns the first answer; `had_keys` are jobs that already had some of the keys."""
     spans = found.spans or ()
     at = spans.index(OTHERS) if OTHERS in spans else len(spans)
     ids = tuple(_ids_of(spans[:at]))
@@ -150,9 +150,10 @@ def _answer_of(found: KeyRow) -> Submitted:
 
 
 async def note_known(work: Work, submission: Submission, known: Mapping[int, int]) -> None:
-    """Records the jobs that had the keys of some, so that a repetition is told the same.
+    """Records the jobs that already had some of the keys, so that a repetition gets the same
+    answer.
 
-    `known` has them by their place in the submission, `places` are the ids that it got.
+    `known` maps places in the submission to them, `places` are the ids that it got.
     """
     if submission.key is None or not known:
         return
@@ -173,7 +174,8 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
     digest = hashlib.sha256()
     for job in submission.jobs:
         body = job.body if job.template.plain else encode_spec(job.spec)
-        if job.spec.parent is not None:  # a retried orchestrator has another number
+        # ignores the attempt: a retried orchestrator has another number
+        if job.spec.parent is not None:
             body = encode_spec(msgspec.structs.replace(job.spec, parent=None, submitted_by=None))
         digest.update(b"%d:" % len(body))
         digest.update(body)
@@ -184,7 +186,7 @@ def submission_key(submission: Submission) -> tuple[str, str, str]:
 
 
 def _spans_of(ids: Iterable[int]) -> Spans:
-    """Returns rising ids as stretches: (7, 9), (12, 12)."""
+    """Returns rising ids as spans: (7, 9), (12, 12)."""
     spans: list[tuple[int, int]] = []
     for job in ids:
         if spans and spans[-1][1] == job - 1:

@@ -11,8 +11,8 @@ from windlass.engine.transaction.unit_of_work import Work
 async def use_uploads(work: Work, fresh: Sequence[GraphJob]) -> list[ArtifactRow]:
     """Returns the rows of the uploads that these jobs need.
 
-    Raises `InvalidInput` for one that the namespace of its job does not have: those of other
-    namespaces do not exist for it.
+    Raises `InvalidInput` if the job's namespace does not have one: uploads of other namespaces do
+    not exist for it.
     """
     rows: list[ArtifactRow] = []
     needy = [draft for draft in fresh if draft.job.uploads]

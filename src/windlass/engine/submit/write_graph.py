@@ -81,7 +81,7 @@ class _RowBatch:
     ) -> None:
         self.rows: list[JobColumns] = LongList()
         self.blocked: list[JobColumns] = []  # those of them that only wait for other jobs
-        self.unmet: list[int] = []  # for how many
+        self.unmet: list[int] = []  # number of unmet conditions
         self.waits: list[Wait] = []
         self.dues: list[Due] = []
         self.ready: list[Ticket] = []
@@ -102,7 +102,7 @@ class _RowBatch:
                 self._kinds.append(kind)
             kind.drafts.append(draft)
             draft.rank = kind.rank
-            self.edges[draft.id] = []  # so that they come ascending by id too
+            self.edges[draft.id] = []  # so that they ascend by id too
         self._rank(drafts)
         for kind in self._kinds:
             self._add(kind)
@@ -204,7 +204,7 @@ class _RowBatch:
             self._work.move_all(jobs, (0,) * len(jobs), ((0, state),), data=data)
 
     def _tie(self, draft: GraphJob) -> int:
-        """Adds the edges to what the job waits for; returns how many."""
+        """Adds the edges from the job to its dependencies; returns how many."""
         edges, edge = self.edges, draft.id * 2
         for job in draft.after:
             edges[job].append(edge)
@@ -213,7 +213,7 @@ class _RowBatch:
         return len(draft.after) + len(draft.any_after)
 
     def _tie_to_outside(self, draft: GraphJob) -> int:
-        """Does the same if some of those may have ended, or have failed the job already."""
+        """Does the same if some of those may have ended, or have already failed the job."""
         edges, outside, edge = self.edges, self._outside, draft.id * 2
         unmet, unsatisfied = 0, False
         for job in draft.after:

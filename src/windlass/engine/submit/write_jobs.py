@@ -42,7 +42,7 @@ def is_plain(submission: Submission) -> bool:
     last: JobTemplate | None = None
     for job in submission.jobs:
         template = job.template
-        if template is not last:  # alike jobs share one
+        if template is not last:  # similar jobs share one
             if not template.plain:
                 return False
             last = template
@@ -83,7 +83,7 @@ async def _submit_all_plain(
 
 
 async def _ids_of(work: Work, submissions: Sequence[Submission]) -> Sequence[int]:
-    """Returns new ids, or those that all of these submissions have already."""
+    """Returns new ids, or the reserved ones; all of these submissions have some, or none has."""
     if submissions[0].ids:
         return [job_id for submission in submissions for job_id in submission.ids]
     return await work.tx.jobs.allocate(sum(len(s.jobs) for s in submissions))
@@ -182,7 +182,7 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
 
 
 def _draft_all(jobs: Sequence[ValidatedJob], ids: Sequence[int]) -> tuple[Named, list[GraphJob]]:
-    """Returns which job has which id and names which others, and a draft of each."""
+    """Returns the ids and names of jobs, and a draft of each."""
     named = find_names([job.spec for job in jobs], ids)
     columns = zip(range(len(ids)), jobs, named.ids, named.after, named.after_any, strict=True)
     return named, LongList(starmap(GraphJob, columns))
@@ -218,7 +218,7 @@ def _join(fresh: Sequence[GraphJob], groups: Groups, outside: Mapping[int, JobFa
 async def _answer_again(
     work: Work, known: Submitted | WindlassError, drafts: list[GraphJob], order: Sequence[int]
 ) -> Submitted | WindlassError:
-    """Returns the first answer again: ids follow from the order, but for known keys."""
+    """Returns the first answer again: ids follow from the order, except for known keys."""
     if not isinstance(known, Submitted):
         return known
     for job_id, index in zip(sorted(known.ids), order, strict=True):

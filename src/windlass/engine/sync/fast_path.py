@@ -1,8 +1,8 @@
 """The fast path: common submits and syncs in one round trip, where the store offers that.
 
-This file only builds the request and reads the answer: which jobs a worker may get is
-planned from the same bounds, and the result of a commit goes into the same `Effects`. Cases
-that are not common return None, and the normal path runs instead.
+This file only builds the request and reads the answer: the jobs that a worker may get are planned
+from the same bounds, and a commit results in the same `Effects`. Uncommon cases return None, and
+the normal path runs instead.
 """
 
 import hashlib
@@ -82,7 +82,7 @@ class _Backoff:
 
 
 class _Plan(NamedTuple):
-    """Where a claim looks, what bounds were read at, and what has gates."""
+    """Where a claim looks, the bounds at that time, and which shapes have gates."""
 
     claim: PlainClaim
     generations: Mapping[int, int]

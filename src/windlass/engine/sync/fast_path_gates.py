@@ -1,10 +1,9 @@
 """Gates on the fast path: the room of workers, as far as this server knows what they hold.
 
 We remember what a worker holds from the last claim that read it. Leases are only added under the
-worker's row, and each raises its `last_lease`. If the agent has received no newer lease than we
-remember, and the database made none either, the worker holds at most what we remember. So nothing
-is oversubscribed. What ended elsewhere is noticed when the scheduling loop has the memory
-renewed.
+worker's row, and each raises its `last_lease`. If neither the agent nor the database has a newer
+lease than we remember, the worker holds at most what we remember. So nothing is oversubscribed.
+Jobs that ended elsewhere are noticed when the scheduling loop renews the memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +100,7 @@ class FastGates:
         return Opening(most, limited)
 
     def _any_mix_fits(self, room: Room, shapes: Sequence[Shape], want: int) -> bool:
-        """Returns True if this many jobs fit, whatever mix of these shapes they have."""
+        """Returns True if this many jobs fit, in any mix of these shapes."""
         if any(shape.apart is not None or NO_CPUS in shape.resources for shape in shapes):
             return False
         largest: dict[str, int] = {}
@@ -143,7 +142,7 @@ def _takes_indices(shape: Shape, profile: Profile) -> bool:
 
 
 def _name_rest(load: WorkerLoad, known: Mapping[int, int]) -> None:
-    """Names the earlier jobs that the counts still include, as far as that is possible."""
+    """Assigns shapes to the earlier jobs that the counts still include, as far as possible."""
     for job, shape in known.items():
         if load.rest.get(shape, 0) > 0 and job not in load.given:
             load.rest[shape] -= 1

@@ -1,10 +1,10 @@
 """Resolves references in arguments when a job is assigned: names, and results of other jobs.
 
-`{"$lookup": NAME}` becomes an artifact, `@JOB/ARTIFACT` is one of a job that this one waits for
-(`upstream_files.py`), and `{"$result": JOB}` the result of a job (`results.py`). We store what
-names stand for with the attempt, so that a lost answer is sent again unchanged, while a retry
-resolves again. A job with an unknown name, or without a result that it needs, is rejected by a
-separate transaction, after the one that made the lease, because jobs are locked before leases.
+`{"$lookup": NAME}` becomes an artifact, `@JOB/ARTIFACT` an artifact of a dependency
+(`upstream_files.py`), and `{"$result": JOB}` the result of a job (`results.py`). We store the
+resolved names with the attempt, so that a repeated answer is unchanged, while a retry resolves
+again. A job with an unknown name, or without a result that it needs, is rejected by a separate
+transaction, after the one that made the lease, because jobs are locked before leases.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def has_names(spec: bytes) -> bool:
     """Returns whether a spec may have references to resolve."""
-    # For most specs, searching for one byte is enough, at a tenth of the time of the full mark.
+    # For most specs, searching for one byte is enough, at a tenth of the cost of the full mark.
     return _BYTE in spec and (_MARKS[0] in spec or _MARKS[1] in spec)
 
 
@@ -133,11 +133,11 @@ def names_in(value: object) -> Iterator[str]:
 def filled_in(
     spec: dict[str, Any], values: Mapping[str, object], results: Filled
 ) -> dict[str, Any]:
-    """Returns a spec with its references replaced by what they stand for."""
+    """Returns a spec with its references replaced."""
     args = spec.get("args")
     if values:
         args = replaced(args, LOOKUP, lambda name: _value(name, values))
-    if results.values:  # last: what results hold is not looked at
+    if results.values:  # last: references inside results are not followed
         resolve = partial(resolved, results.values)
         args = replaced(args, TEXT, partial(joined, resolve=resolve))
         if spec.get("task") == ShellTask.name and isinstance(args, dict):
@@ -147,7 +147,7 @@ def filled_in(
 
 
 def _words(args: dict[str, Any], resolve: Replace) -> dict[str, Any]:
-    """Returns the arguments of a program that must be texts, with results as texts."""
+    """Returns arguments that must be texts, with results as texts."""
     return {
         name: replaced(args[name], RESULT, lambda reference: as_text(resolve(reference)))
         for name in TEXTS

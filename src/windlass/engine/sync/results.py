@@ -1,7 +1,7 @@
 """Results of other jobs as arguments: `{"$result": JOB}`, filled in at assignment.
 
 A job waits for every job whose result it names (`domain/job/validation.py`), so all of them have
-ended, and nothing is locked. Their results do not change: an answer that is sent again is the same.
+ended, and nothing is locked. Their results do not change, so a repeated answer is the same.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Filled(NamedTuple):
-    """What the references of one job stand for, or why it cannot run.
+    """The values of one job's references, or why it cannot run.
 
     `files` are artifacts that its worker must fetch.
     """
@@ -40,7 +40,7 @@ class Filled(NamedTuple):
 
 
 def _of_job(job: int, file: Any) -> dict[str, Any]:
-    """Returns a file that a result names, as one of the job that has left it."""
+    """Returns a file inside a result as a file of the job that produced it."""
     return {FILE: {**file, "job": job} if isinstance(file, dict) else {"job": job}}
 
 
@@ -65,7 +65,7 @@ class Results:
         return cls(facts, await tx.jobs.results(sorted(ended)) if ended else {})
 
     def fill(self, spec: Mapping[str, Any], limit: int) -> Filled:
-        """Returns what the references of a spec stand for; at most `limit` bytes in all."""
+        """Returns the values for a spec's references; at most `limit` bytes in total."""
         waited = {*spec.get("after", ()), *spec.get("after_any", ())}
         values: dict[int, Any] = {}
         files: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class Results:
                 continue
             if last.state != COMPLETED:
                 how = "open" if last.state is None else STATE_BY_CODE[last.state]
-                why = f"job {last.id}, whose result is an argument, has none: it is {how}"
+                why = f"job {last.id}, whose result is an argument, has no result: it is {how}"
                 return Filled({}, {}, why)
             body = self._bodies.get(last.id, b"null")
             size += len(body)
@@ -98,7 +98,7 @@ class Results:
         return Filled(values, files)
 
     def known(self, spec: Mapping[str, Any]) -> dict[int, Any]:
-        """Returns the results of those jobs that have completed, by the id that a spec names."""
+        """Returns the results of the completed ones, by the id that a spec names."""
         newest = {job: self._successors(job)[-1] for job in results_of(spec)}
         return {
             job: _decode(self._bodies.get(last, b"null"))
@@ -120,7 +120,7 @@ def results_of(spec: Mapping[str, Any]) -> Sequence[int]:
 
 
 def resolved(values: Mapping[int, Any], reference: Any) -> Any:
-    """Returns what a reference to a result stands for; itself if that is not known."""
+    """Returns the value of a reference to a result; the reference itself if that is unknown."""
     job = job_of(reference)
     if job not in values:
         return {RESULT: reference}

@@ -1,7 +1,7 @@
-"""Stacks of running functions: who is asked for which, until the worker has answered.
+"""Stacks of running functions: which are requested, until the worker has answered.
 
 A request is known to every engine on the store, since the worker may sync with any of them. It goes
-out with the next reply to that worker, and again if nothing came back for a while.
+out with the next reply to that worker, and again if no answer came for a while.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from windlass.ports.clock import Chance
 from windlass.wire.files import StackReport
 from windlass.wire.sync import StackWanted, SyncReply
 
-WAIT_S: Final = 6.0  # that a worker has to answer
+WAIT_S: Final = 6.0  # time that a worker has to answer
 AGAIN_S: Final = 0.5  # a reply may not have reached the worker
-MAX_REQUESTS: Final = 1_000  # requests at once
+MAX_REQUESTS: Final = 1_000  # maximum requests at once
 
 
 class StackRequest(NamedTuple):
-    """One attempt whose stack is wanted, as engines tell it each other."""
+    """One attempt whose stack is requested, as engines announce it to each other."""
 
     worker: int
     incarnation: int
@@ -31,7 +31,7 @@ class StackRequest(NamedTuple):
 
 
 class _Open:
-    """A request that was not answered yet; `said_at` is when a reply last contained it."""
+    """A request without an answer yet; `said_at` is when a reply last contained it."""
 
     __slots__ = ("answer", "request", "said_at", "until")
 
@@ -43,7 +43,7 @@ class _Open:
 
 
 class StackRequests:
-    """What this engine knows to be wanted, of its own callers and those of other engines."""
+    """The requests of this engine's own callers and those of other engines."""
 
     def __init__(self, waiting_syncs: WaitingSyncs, chance: Chance) -> None:
         self._waiting_syncs = waiting_syncs
@@ -56,7 +56,7 @@ class StackRequests:
     def ask(
         self, worker: int, incarnation: int, job: int, attempt: int
     ) -> tuple[StackRequest, "asyncio.Future[StackReport]"]:
-        """Asks a worker for a stack, once for all who want it here at the same time."""
+        """Asks a worker for a stack, once for all concurrent callers here."""
         asked = (worker, incarnation, job, attempt)
         for known in self._open.values():
             if known.request[:4] == asked and known.answer is not None:
@@ -67,7 +67,7 @@ class StackRequests:
         return made.request, made.answer
 
     def hear(self, requests: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """Takes over the requests of another engine."""
+        """Adopts the requests of another engine."""
         for request in requests:
             self._add(StackRequest(*request))
 
@@ -81,9 +81,9 @@ class StackRequests:
         return made
 
     def answered(self, holder: tuple[int, int, int, int], report: StackReport) -> bool:
-        """Hands over what a worker said; False if nobody here waits for it, but someone else may.
+        """Passes on a worker's answer; False if nobody here waits for it, though someone else may.
 
-        What nobody asked this worker for is dropped.
+        Answers that nobody requested from this worker are dropped.
         """
         known = self._open.get(report.request)
         if known is None or known.request[:4] != holder:
@@ -104,7 +104,7 @@ class StackRequests:
         )
 
     def add_to(self, reply: SyncReply, worker: int, incarnation: int) -> SyncReply:
-        """Returns the reply with what this worker is asked for."""
+        """Returns the reply with the requests for this worker."""
         now = asyncio.get_running_loop().time()
         mine = [o for o in self._open.values() if o.request[:2] == (worker, incarnation)]
         for one in mine:

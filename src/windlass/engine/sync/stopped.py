@@ -13,7 +13,7 @@ STOPPED = "the worker was stopped"
 async def settle_stopped(work: Work, enrolment: Enrolment) -> None:
     """Takes the results of the stopped incarnation and hands back what else it holds.
 
-    So nothing counts against the jobs of a worker that was stopped together with its server.
+    So a worker that is stopped together with its server costs its jobs no retries.
     """
     stopped = enrolment.stopped
     if stopped is None or not enrolment.proves_dead(stopped.incarnation):
@@ -23,7 +23,7 @@ async def settle_stopped(work: Work, enrolment: Enrolment) -> None:
         return
     told = {(item.job, item.attempt) for item in stopped.finished}
     released = tuple(
-        # A reason would make a refusal of what never started.
+        # A reason would make it look like a refusal, though it never started.
         Released(lease.job, lease.attempt, None if lease.state == ASSIGNED else STOPPED)
         for lease in await work.tx.leases.of_workers([worker.id])
         if (lease.job, lease.attempt) not in told

@@ -1,7 +1,7 @@
 """The one message of a worker: heartbeat, starts, results, claims, cancellations.
 
 A batch of syncs, each of a different worker, is one transaction. Under the workers' row locks we
-apply the reports, send open leases again that the agent has not seen (they count against what it
+apply the reports, resend open leases that the agent has not seen (they count against what it
 wants), and claim the rest. So a lost reply never claims twice.
 """
 
@@ -53,7 +53,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Queued(msgspec.Struct):
-    """What a spec says about the queue."""
+    """The fields of a spec about its queue."""
 
     queue: str = "default"
 
@@ -70,7 +70,7 @@ class SyncCall(NamedTuple):
 
 
 def only_claim(call: SyncCall) -> SyncCall:
-    """Returns the same sync without its reports, which have been applied."""
+    """Returns the same sync without its reports, which are already applied."""
     bare = msgspec.structs.replace(
         call.request, started=(), finished=(), released=(), held=None, metadata=None
     )
@@ -94,7 +94,7 @@ class _WorkerSync:
         self.resent: list[Assignment] = []
         self.claims: list[Assignment] = []
         self.stops: list[Stop] = []
-        self.repeats = False  # it reported something, and all of that changed nothing
+        self.repeats = False  # it reported something, and none of it changed anything
         self.company = NOBODY  # the suspects that it holds
 
 
@@ -118,7 +118,7 @@ async def sync(
 
 
 def _admit(work: Work, worker: Worker | None, call: SyncCall) -> Worker | SyncReply | WindlassError:
-    """Returns the worker if its sync may be applied, else the answer it gets."""
+    """Returns the worker if its sync may be applied, else the refusal."""
     if worker is None:
         return NotFound("worker", call.worker)
     if call.request.epoch > work.catalog.epoch:
@@ -148,7 +148,7 @@ async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> No
 
 
 def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
-    """Returns the worker after this sync: seen now, healthy, maybe with new metadata."""
+    """Returns the worker after this sync: just seen, healthy, maybe with new metadata."""
     worker, request = turn.worker, turn.request
     if not turn.arrived:
         return worker
@@ -183,7 +183,7 @@ def _note_leaving(work: Work, worker: Worker) -> Worker:
 
 
 def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
-    """Returns the worker with its agent's new metadata; the log keeps since when."""
+    """Returns the worker with its agent's new metadata; the log records the time."""
     if dynamic != worker.dynamic:
         work.say(
             EventKind.WORKER,
@@ -218,7 +218,7 @@ async def _apply_reports(work: Work, turns: list[_WorkerSync]) -> None:
 
 
 def _note_tests(work: Work, turn: _WorkerSync) -> None:
-    """Notes what completed on a worker on probation."""
+    """Records what completed on a worker on probation."""
     refused = {(item.job, item.attempt) for item in turn.lost}
     completed = [
         item
@@ -230,7 +230,7 @@ def _note_tests(work: Work, turn: _WorkerSync) -> None:
 
 
 async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
-    """Sends open leases above `received` again, and audits what the worker holds."""
+    """Resends open leases above `received`, and audits what the worker holds."""
     behind = [
         turn
         for turn in turns
@@ -300,7 +300,7 @@ def _assignment_again(lease: Lease, spec: bytes, handed_back: int) -> Assignment
 
 
 async def _add_stops(work: Work, turns: list[_WorkerSync]) -> None:
-    """Adds what workers are told to stop, and notes which of them hold suspects."""
+    """Adds the attempts that workers must stop, and notes which of them hold suspects."""
     by_worker = {turn.worker.id: turn for turn in turns}
     for marked in await work.tx.leases.marked(list(by_worker)):
         turn = by_worker[WorkerId(marked.worker)]
@@ -382,7 +382,7 @@ def _isolation(catalog: Catalog, job: Assignment) -> Isolation | None:
 def _see_arrivals(work: Work, bounds: Bounds) -> None:
     """Makes jobs that this transaction made ready claimable in it as well.
 
-    If it is rolled back, a bound below the truth only costs a read.
+    If it is rolled back, the bounds are too low, which only costs a read.
     """
     for shape, (rank, job, _) in work.effects.arrivals.items():
         if shape in work.catalog.shapes:

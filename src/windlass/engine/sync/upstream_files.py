@@ -1,6 +1,6 @@
 """`@JOB/ARTIFACT`: files of the jobs that a job waits for, by their names.
 
-They are resolved at assignment, so that of a superseded job the successor's file is used.
+They are resolved at assignment, so that a superseded job's name means its successor's file.
 Everything read here has ended, so nothing is locked.
 """
 
@@ -60,6 +60,6 @@ async def _names(tx: ReadTx, jobs: Sequence[int]) -> dict[str, int]:
 
 
 def _choose(reference: str, named: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Returns the jobs that may be meant, with the rest as the artifact; names may have slashes."""
+    """Returns the possible jobs with the rest as the artifact; names may contain slashes."""
     fits = [name for name in named if reference.startswith(f"{name}/")]
     return [(named[n], reference[len(n) + 1 :]) for n in sorted(fits, key=len, reverse=True)]

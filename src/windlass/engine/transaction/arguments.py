@@ -1,7 +1,7 @@
 """Checks the arguments of the engine's commands before any transaction begins.
 
-So a value that a store could not keep is refused by name, and never reaches a batch with the
-calls of others.
+So a value that a store could not keep is refused by name, and never reaches a batch with the calls
+of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
 
 MAX_INT: Final = 2**62
-MAX_COUNT: Final = 2**31 - 1  # as stores keep attempts, and count jobs
+MAX_COUNT: Final = 2**31 - 1  # limit of stored attempt numbers and job counts
 TEXT_LIMIT: Final = 1_000
 METADATA_LIMIT: Final = 256 * 1024
 
@@ -36,7 +36,7 @@ def check_whole(field: str, value: object) -> None:
 
 
 def check_text(field: str, value: str | None) -> None:
-    """Raises `InvalidInput` for text that not every store can keep, such as in reasons."""
+    """Raises `InvalidInput` for text that not every store can keep, for example in reasons."""
     if value is None:
         return
     if len(value) > TEXT_LIMIT or "\x00" in value or not _is_unicode(value):
@@ -58,7 +58,7 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
 
 
 def check_reported(metadata: Mapping[str, object]) -> None:
-    """Raises `InvalidInput` for metadata that a worker cannot report of itself."""
+    """Raises `InvalidInput` for metadata that a worker cannot report about itself."""
     check_metadata(metadata)
     check_own_lists(metadata, "metadata")
 

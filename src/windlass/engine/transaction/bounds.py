@@ -14,7 +14,7 @@ from windlass.ports.store import Head
 Place = tuple[int, int]  # rank, job
 
 
-# A shape worth reading, from its bound upward: rank, job, shape.
+# A shape worth reading, from its bound upwards: rank, job, shape.
 Candidate = tuple[int, int, int]
 
 
@@ -58,10 +58,11 @@ class Bounds:
         return {shape: self._generation.get(shape, 0) for shape in shapes}
 
     def raise_to(self, shape: int, place: Place | None, generation: int) -> None:
-        """Raises a bound: a claim saw nothing below `place` (None: at all) since that generation.
+        """Raises a bound: a claim saw nothing below `place` (None: nothing at all) since that
+        generation.
 
-        Of claims that ran side by side, only the first may raise a bound, since what one has
-        locked and left is hidden from the others. Lowering it is always allowed.
+        Of concurrent claims, only the first may raise a bound, since rows that one locked and left
+        were hidden from the others. Lowering it is always allowed.
         """
         if self._generation.get(shape, 0) != generation:
             if place is not None:

@@ -1,8 +1,8 @@
 """What an engine caches of the store: shapes, queues, settings, and who can run what.
 
-A cache, never state: it may be dropped at any time, and `refresh` fills it again. The ids of
-shapes never change, and a match depends only on a shape, its queue's isolation and a worker's
-merged metadata; matches are dropped when the isolation of a queue changes.
+A cache, never state: it may be dropped at any time, and `refresh` fills it again. The ids of shapes
+never change, and a match depends only on a shape, its queue's isolation and a worker's merged
+metadata; matches are dropped when the isolation of a queue changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from windlass.domain.matching.shapes import Shape, can_run, in_queue, is_gated, 
 from windlass.domain.rows.records import QueueRow, Reservation, Worker
 from windlass.ports.store import ReadTx, WriteTx
 
-POOL = "pool:name"  # metadata key of workers that a pool has started
+POOL = "pool:name"  # metadata key of workers that a pool started
 
 _shape_decoder = msgspec.json.Decoder(Shape)
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -41,15 +41,17 @@ class Profile:
         self.metadata = metadata
         self.shares = bool(metadata.get(SHARES))  # every job here takes a processor
         self.paid = metadata.get(POOL) is not None
-        self.indexed = offered(metadata)  # the indices of resources that have some
+        self.indexed = offered(metadata)  # indices by resource, for indexed resources
 
     def forget(self) -> None:
-        """Forgets all matches: shapes may have got other numbers, or queues other settings."""
+        """Forgets all matches: shape ids or queue settings may have changed."""
         self._matches.clear()
         self._liking.clear()
 
     def liking(self, shape: int) -> tuple[int, bool]:
-        """Returns a sort key for jobs of this shape: met preferences, then unpaid before paid."""
+        """Returns a sort key of workers for jobs of this shape: preferences met, then unpaid before
+        paid.
+        """
         known = self._liking.get(shape)
         if known is None:
             wants = self._catalog.shapes.get(shape)
@@ -71,7 +73,7 @@ class Profile:
 
 
 class Shares:
-    """What runs of each namespace, and its weight."""
+    """The number of running jobs of each namespace, and its weight."""
 
     def __init__(self) -> None:
         self.running: dict[str, int] = {}
@@ -95,7 +97,7 @@ class Catalog:
         self.timeouts: dict[str, int] = {}  # of queues that have one; 0: none
         self.isolated: dict[str, str] = {}  # the weakest modes that queues allow, by name
         self.stale = False
-        self.any_choosy = False  # a shape has preferences, or a worker is paid for
+        self.any_choosy = False  # a shape has preferences, or a worker costs money
         self.reserved: dict[int, Reservation] = {}  # by worker
         self.shares = Shares()
         self._gated: dict[int, bool] = {}
@@ -238,7 +240,7 @@ class Catalog:
         return self.profile_by(worker.static, worker.dynamic)
 
     def profile_by(self, static: str, dynamic: str) -> Profile:
-        """Returns the same from the metadata of operators and of the agent."""
+        """Returns the same for given metadata of operators and of the agent."""
         known = self._profiles.get((static, dynamic))
         if known is None:
             merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))

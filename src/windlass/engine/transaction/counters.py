@@ -15,10 +15,10 @@ class Metrics(msgspec.Struct, kw_only=True):
     """Counts since this engine started; `queue_depth` is the store's, per queue.
 
     `assignment_attempts` counts slots for which jobs were requested, also by idle workers;
-    successes are assigned jobs, failures those of them that came back before they ran.
-    `worker_failure_rate` is the share of failed assignments that workers caused. `last_run_ms`
-    says when each loop last ran, in the store's time. `wanted` is how many workers each pool
-    needs, if this engine sizes the pools.
+    successes are assigned jobs, failures the ones that came back before they ran.
+    `worker_failure_rate` is the share of failed assignments that workers caused. `last_run_ms` says
+    when each loop last ran, in the store's time. `wanted` is how many workers each pool needs, if
+    this engine sizes the pools.
     """
 
     queue_depth: dict[str, int] = {}

@@ -35,24 +35,24 @@ class Effects:
     """What a committed transaction changes in the engine around it."""
 
     def __init__(self) -> None:
-        self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, how many
+        self.arrivals: dict[int, tuple[int, int, int]] = {}  # shape → rank, job, number of jobs
         self.raises: list[Raise] = []
         self.pokes: list[int] = []
         self.ended: list[int] = []  # jobs
         self.ended_workflows: list[int] = []
         self.due_at: int | None = None  # when the first of the new planned jobs is due
         self.cascades = False
-        self.any_suspects = False  # a worker has failed so many jobs that it is to be judged
+        self.any_suspects = False  # a worker has failed enough jobs to be judged at once
         self.catalog = False
         self.counts: dict[str, int] = {}
         self.announced = False  # the commit itself has notified the other engines
         self.unresolved: list[tuple[int, int, str]] = []  # job, attempt, reason: these must fail
-        self.refused: list[tuple[int, int]] = []  # worker, shape: it has no room for it
+        self.refused: list[tuple[int, int]] = []  # (worker, shape): the worker has no room for it
         self.declined: list[int] = []  # workers that take no job for now
         self.loads: dict[int, WorkerLoad] = {}  # by worker, if there are gates
         self.leaving: set[int] = set()  # workers whose leases have ended
-        self.queues: list[QueueRow] = []  # as they are from now on
-        self.freed: dict[str, int] = {}  # limited queue → how many more of it may run
+        self.queues: list[QueueRow] = []  # the new settings of queues
+        self.freed: dict[str, int] = {}  # limited queue → how many more of its jobs may run
         self.opening: dict[int, int] = {}  # shape → when its rate lets the next job start
 
     def arrive(self, tickets: Iterable[Ticket]) -> None:

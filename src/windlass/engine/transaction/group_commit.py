@@ -5,8 +5,8 @@ holds each key (such as a worker) at most once, and the rest wait for the next. 
 transactions one after another, all lanes share one transaction; otherwise each lane commits by
 itself, a few at a time.
 
-Queues are bounded: a full one answers `Overloaded` at once, and nothing waits in one queue while
-it holds another.
+Queues are bounded: a full one answers `Overloaded` at once, and nothing waits in one queue while it
+holds another.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ Fast = Callable[[Sequence[Q]], Awaitable[Sequence[A] | None]]
 Step = Callable[[Work], Awaitable[T]]
 
 RETRY_AFTER_MS = 1_000
-LANE_TRANSACTIONS = 4  # of one lane at the same time, if the store runs them side by side
+LANE_TRANSACTIONS = 4  # concurrent batches of one lane, if the store supports that
 BUSY = "store_busy"  # the code of a refusal because another process is writing
 BUSY_PAUSE_S = 0.001
-BUSY_LIMIT_S = 20.0  # after this the callers get the error
+BUSY_LIMIT_S = 20.0  # after this, the callers get the error
 
 
 class RunStep(Protocol):
@@ -58,11 +58,11 @@ class Waiting(NamedTuple):
     lane: "Lane[Any, Any]"
     request: Any
     answer: "asyncio.Future[Any]"
-    rows: int  # about how many it changes, if they may be many
+    rows: int  # estimated number of rows it changes, if large
 
 
 class Lane(Generic[Q, A]):
-    """One kind of call: how to run a batch of them, and what may be in it only once."""
+    """One kind of call: how to run a batch of them, and which keys must not repeat in it."""
 
     def __init__(
         self,
@@ -75,13 +75,13 @@ class Lane(Generic[Q, A]):
         self.run = run
         self.key = key
         self.size = size
-        self.most = most  # in one batch
+        self.most = most  # maximum calls in one batch
         self.fast: Fast[Q, A] | None = None  # answers common batches in one round trip
         self.pending: deque[Waiting] = deque()
         self.running = 0
 
     def take(self, most: int, most_bytes: int) -> list[Waiting]:
-        """Returns the next batch; what clashes or does not fit waits for the one after."""
+        """Returns the next batch; calls that clash or do not fit wait for the one after."""
         most = min(most, self.most or most)
         if self.key is None and self.size is None and len(self.pending) <= most:
             batch = list(self.pending)

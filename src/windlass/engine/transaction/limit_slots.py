@@ -2,8 +2,8 @@
 
 Limits are locked after all jobs and places, all at once and in order. So we collect here what the
 commands of a transaction need, and `settle` does it. A claim comes after that and meets further
-limits in any order. It waits for a lock only if the limit comes after all that it holds;
-otherwise it takes what is free and skips the rest.
+limits in any order. It waits for a lock only if the limit comes after all that it holds; otherwise
+it takes what is free and skips the rest.
 """
 
 from collections.abc import Iterable, Sequence
@@ -144,7 +144,7 @@ class Slots:
         return passing
 
     async def _next(self, limits: Sequence[int], room: dict[int, int]) -> list[Ticket]:
-        """Takes the best parked jobs, per limit and shape, that there is room for."""
+        """Takes the best parked jobs that there is room for, per limit and shape."""
         chosen: list[Ticket] = []
         for limit in limits:
             if room[limit] <= 0:

@@ -1,6 +1,6 @@
 """Records the reactions to ends of workflows in the same transaction as the end.
 
-So an end is never without its reactions, and a reaction fires once per run, even after a crash.
+So no end loses its reactions, and a reaction fires once per run, even after a crash.
 """
 
 from collections.abc import Sequence

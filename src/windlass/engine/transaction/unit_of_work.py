@@ -1,9 +1,8 @@
 """One transaction's working set: what it reads with, what it records, and its effects.
 
-`Work` is made for each run of a transaction and dropped with it. Commands write rows through
-`tx`. Transitions go through `move`, which checks them against the one table and counts them.
-`settle` writes counts and events last. `Effects` collects what other parts must know after the
-commit.
+`Work` is made for each run of a transaction and dropped with it. Commands write rows through `tx`.
+Transitions go through `move`, which checks them against the one table and counts them. `settle`
+writes counts and events last. `Effects` collects what other parts must know after the commit.
 """
 
 import json
@@ -32,7 +31,7 @@ from windlass.ports.store import WriteTx
 
 QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # prefix of a queue's name
-BULK = 20  # fewer equal events than this share a statement with the others
+BULK = 20  # smaller groups of equal events share a statement with the others
 
 
 class Work:
@@ -53,7 +52,7 @@ class Work:
         self.cascades: list[Cascade] = []
         self.shapes: dict[str, ValidatedJob] = {}  # new ones, by digest, to be cached
         self.shape_ids: dict[str, int] = {}
-        self._queues: dict[int, str] = {}  # of shapes that are not in the catalog yet
+        self._queues: dict[int, str] = {}  # shapes that are not in the catalog yet
         self._queued: dict[int, int] = {}  # shape → change of depth
         self._workflows: dict[int, dict[int, int]] = {}
         self._reopened: set[int] = set()
@@ -67,7 +66,7 @@ class Work:
         last: JobTemplate | None = None
         for job in jobs:
             template = job.template
-            if template is not last:  # alike jobs share one
+            if template is not last:  # similar jobs share one
                 last = template
                 # Copy it before waiting: another transaction may fail meanwhile and clear it.
                 if template.digest in known:

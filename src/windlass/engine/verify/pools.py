@@ -22,7 +22,7 @@ def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) ->
 
 
 def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
-    """Checks that the living workers match the log, and that each is one worker."""
+    """Checks that the living workers match the log, and that no two rows are the same worker."""
     names = {row.id: row.name for row in known.snapshot.pools}
     living = [row for row in known.snapshot.pool_workers if row.state != Lifecycle.GONE]
     seen: set[int | None] = set()

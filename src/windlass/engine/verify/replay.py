@@ -54,7 +54,7 @@ class Replay:
         }
 
     def release(self) -> None:
-        """Lets go of what refers back to this: all of it is freed without the collector."""
+        """Breaks the reference cycles, so that all of it is freed without the garbage collector."""
         self._appliers.clear()
 
     def apply(self, event: Event) -> None:

@@ -34,7 +34,9 @@ def check_transition(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_attempt(replay: Replay, job: JobPast, event: Event) -> None:
-    """S3–S6: attempts rise, are assigned once, end once, and only their holder reports."""
+    """S3–S6: attempt numbers rise; each is assigned once, ends once, and is reported by its
+    holder.
+    """
     if event.to == ASSIGNED:
         _check_new_attempt(replay, job, event)
         return
@@ -75,7 +77,7 @@ def _check_new_attempt(replay: Replay, job: JobPast, event: Event) -> None:
 
 
 def check_dependencies(replay: Replay, job: JobPast, event: Event) -> None:
-    """S10: each dependency, or the job that superseded it, has met its condition."""
+    """Checks S10: each dependency, or the job that superseded it, has met its condition."""
     if event.to != ASSIGNED or job.attempt:
         return
     ties = replay.known.ties(event.job)

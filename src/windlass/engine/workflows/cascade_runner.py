@@ -17,7 +17,7 @@ class CascadeRunner:
         """Runs the cascades that exist or may exist."""
         if self._stopped:
             return
-        self._more = True  # also for a task that has just looked for the last time
+        self._more = True  # also for a task that has just checked for the last time
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())

@@ -1,8 +1,8 @@
 """Runs cascades: what a job's end means to many others, one chunk at a time.
 
-Each step is its own transaction, or part of the command's if the store runs transactions one
-after another. A crash between two steps loses nothing: the cascade is a row, and the scheduling
-loop picks it up again.
+Each step is its own transaction, or part of the command's if the store runs transactions one after
+another. A crash between two steps loses nothing: the cascade is a row, and the scheduling loop
+picks it up again.
 """
 
 from windlass.domain.job.job import ALLOW_FAILURE, decode_spec
@@ -93,7 +93,7 @@ def _satisfies(facts: JobFacts) -> bool:
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
     """Aborts those of these jobs that still wait, and continues with their own dependents.
 
-    Those in `met` are satisfied by any end. What waits for a skipped job is skipped, too.
+    Jobs in `met` accept any end. Dependents of a skipped job are skipped, too.
     """
     jobs = sorted(set(jobs))
     await work.tx.jobs.hold(jobs)

@@ -22,7 +22,7 @@ from windlass.ports.gateway import Holder
 from windlass.ports.long_lists import LongList
 
 RUNNING = State.RUNNING.code
-APART = "\x1d"  # in no key of a user's
+APART = "\x1d"  # does not occur in keys of users
 
 
 def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> list[JobSpec]:
@@ -36,7 +36,7 @@ def as_children(specs: Sequence[JobSpec], parent: JobFacts, namespace: str) -> l
 
 
 def key_of(parent: JobFacts, key: str) -> str:
-    """Returns the submission's key: one of the workflow, or else of the job."""
+    """Returns the submission's key: unique in the workflow, or else in the job."""
     flow = parent.workflow
     scope = f"job {parent.id}" if flow is None else f"workflow {flow}"
     return f"{APART}{scope}{APART}{key}"

@@ -43,7 +43,7 @@ class Retried(NamedTuple):
 
 
 class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of the command: jobs with numbers from `until` on are newer than it."""
+    """What is stored of the command: jobs with numbers from `until` on are newer than it."""
 
     until: int
     actor: str | None = None
@@ -67,7 +67,7 @@ async def retry_failed(
         raise Conflict("busy", f"workflow {workflow} is being stopped by a failure", 1_000)
     if not unforgiven(row.counts) or under_way:
         return Retried(workflow, False)
-    (until,) = await work.tx.jobs.allocate(1)  # a number that no job has
+    (until,) = await work.tx.jobs.allocate(1)  # higher than the number of any job
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.RETRY, body))
     message = f"retrying {counted(unforgiven(row.counts), 'failed job')}"
@@ -106,7 +106,7 @@ async def retry_chunk(work: Work, cascade: Cascade) -> int | None:
         ordered = await _causes_first(work, jobs, workflow, intent.until)
         for answer in await retry_many(work, ordered, intent.actor, intent.not_before):
             if isinstance(answer, Conflict) and answer.code == "busy":
-                return cascade.cursor  # another server is still passing a failure on
+                return cascade.cursor  # another server is still passing on a failure
             if isinstance(answer, Conflict) and answer.code == "workflow_canceling":
                 return None
     if len(bad) > MAX_JOBS:
@@ -229,7 +229,7 @@ def _last(job: JobId, successor: Mapping[JobId, JobId]) -> JobId:
 async def _gone(
     tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[JobId, JobId]
 ) -> frozenset[int]:
-    """Returns the jobs outside the workflow that it names and that retention has removed."""
+    """Returns the outside jobs that it names and that retention has removed."""
     named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
     outside = sorted(named - set(inside))
     known = await tx.jobs.read(outside) if outside else {}

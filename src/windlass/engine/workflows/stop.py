@@ -1,8 +1,8 @@
-"""Stops a workflow: nothing of it starts any more, and running jobs are told to stop.
+"""Stops a workflow: nothing more of it starts, and running jobs are told to stop.
 
 The cascade is a row and handles open jobs in chunks, in ascending order of ids. Waiting jobs are
-ended in bulk. Dependents inside the workflow need no update, since all of it ends; only
-dependents outside do.
+ended in bulk. Dependents inside the workflow need no update, since all of it ends; only dependents
+outside do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ async def _stop(work: Work, workflow: int, jobs: Sequence[int], why: StopReason)
 
 
 async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Returns those of these jobs on which something outside the workflow depends."""
+    """Returns those of these jobs that something outside the workflow depends on."""
     found: set[int] = set()
     chunk = 0
     while edges:

@@ -87,7 +87,7 @@ async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
     for job in jobs:
         needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
         if job in busy or any(fact.id in busy for fact in needs):
-            continue  # about to be told
+            continue  # its dependents are about to be told
         open_needs = [fact for fact in needs if fact.is_open]
         wait = waits.get(job)
         if wait is None or not (wait.needs_operator or open_needs):
@@ -123,7 +123,7 @@ async def repair(work: Work, found: Stall) -> bool:
 
 
 async def _unblock(work: Work, found: Stall) -> bool:
-    """Makes these jobs wait for what they really depend on, or continue."""
+    """Makes these jobs wait for their real dependencies, or continue."""
     specs = {j: decode_spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
     newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
     named = {ref: fact.id for ref, fact in newest.items()}

@@ -1,5 +1,5 @@
-"""Runs ffmpeg and GStreamer jobs, and probes how long their media is.
+"""Runs ffmpeg and GStreamer jobs, and probes the duration of their media.
 
-`windlass.executors` imports the executors; metadata and doctor look for ffmpeg here. Nothing here
-may start a process other than through its job's context.
+`windlass.executors` imports the executors; metadata and doctor look for ffmpeg here. Processes are
+started only through the job's context.
 """

@@ -1,4 +1,4 @@
-"""Runs `media` jobs with ffmpeg or GStreamer, whichever suits the work and is there."""
+"""Runs `media` jobs with ffmpeg or GStreamer, whichever suits the work and is installed."""
 
 from windlass.domain.tasks.kind import read_duration
 from windlass.domain.tasks.media import (

@@ -1,4 +1,4 @@
-"""Runs `ffmpeg` jobs: progress from ffmpeg itself, failures by what its report says."""
+"""Runs `ffmpeg` jobs: reads progress from ffmpeg itself, and failures from its report."""
 
 import os
 import re
@@ -27,7 +27,7 @@ _PROGRESS: Final = re.compile(rb"[a-z_0-9]+=\s*\S*\s*")
 
 
 def find_ffmpeg() -> str | None:
-    """Returns the program: on the PATH, else the one that the package imageio-ffmpeg brings."""
+    """Returns the program: on the PATH, else from the package imageio-ffmpeg."""
     found = shutil.which("ffmpeg")
     if found is not None:
         return found
@@ -66,7 +66,8 @@ async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
     inputs = [
         ffmpeg_probe(program, input_options(source, place))
         for source, place in zip(args.inputs, sources, strict=True)
-        if not (isinstance(source, Source) and source.format == "lavfi")  # made as it is read
+        # the stream is converted as it is read
+        if not (isinstance(source, Source) and source.format == "lavfi")
     ]
     declared = duration_ms(args) or _limit_ms(args.options)
     meter = Meter(context, report, await learn_duration(context, declared, inputs))
@@ -84,7 +85,7 @@ async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
 
 
 def _limit_ms(options: list[str]) -> int | None:
-    """Returns how long `-t` lets the output become, where it is given in seconds."""
+    """Returns the limit that `-t` sets on the output, if given in seconds."""
     for option, value in pairwise(options):
         if option == "-t" and re.fullmatch(r"\d+(\.\d+)?", value):
             return int(float(value) * 1000)
@@ -98,7 +99,7 @@ def _without_command(report: str) -> str:
 
 
 class Meter:
-    """Turns what ffmpeg says of its progress into the job's."""
+    """Turns ffmpeg's progress reports into the job's."""
 
     def __init__(self, context: JobContext, report: Path, duration: int | None) -> None:
         self._context = context
@@ -109,7 +110,7 @@ class Meter:
         self._shown = -1.0
 
     def hear(self, line: bytes) -> None:
-        """Reads a line of ffmpeg's standard output; what is not progress goes to the log."""
+        """Reads a line of ffmpeg's standard output; anything but progress goes to the log."""
         if not _PROGRESS.fullmatch(line):
             self._context.log(line + b"\n")
             return
@@ -120,7 +121,7 @@ class Meter:
             self._show()
 
     def finish(self) -> None:
-        """Reports that all of it is done."""
+        """Reports complete progress."""
         self._context.progress(1.0)
 
     def _show(self) -> None:

@@ -1,9 +1,9 @@
 """Runs `gstreamer` jobs: a pipeline through gst-launch.
 
-gst-launch handles an error in the thread that met it, and asks its main loop to quit. Where
-that happens before the main loop runs, as it may with a file that is broken from its first
-bytes, the request is lost and it waits for ever. So what it prints is watched: once it has
-told of an error it has a moment to end, and is ended then.
+gst-launch handles an error in the thread that met it, and asks its main loop to quit. If that
+happens before the main loop runs, as with a file that is broken from its first bytes, the request
+is lost and it waits for ever. So we watch its output: after it has reported an error it has a
+moment to exit before it is ended.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from windlass.ports.executor import JobContext, Result
 
 PROGRAM: Final = "gst-launch-1.0"
 REPORT: Final = ".windlass-gstreamer.log"
-# Warnings of all elements; the HTTP source tells its reasons only to those who debug it.
+# Warnings of all elements; the HTTP source reports its reasons only at the debug level.
 LEVELS: Final = "*:2,souphttpsrc:5"
 _ERROR: Final = b"ERROR: from element "
 _PERCENT: Final = re.compile(rb"\((\d+(?:\.\d+)?) ?%\)")
@@ -59,7 +59,7 @@ def _uri(context: JobContext, source: str) -> str:
 
 
 async def launch(context: JobContext, args: GstreamerArgs) -> Result:
-    """Runs a pipeline and keeps the files it is to leave."""
+    """Runs a pipeline and keeps its output files."""
     program = find_gstreamer()
     if program is None:
         return missing("gst-launch-1.0", "install gstreamer1.0-tools and its plug-ins")

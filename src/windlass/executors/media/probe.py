@@ -1,4 +1,4 @@
-"""How long the media of a job is, found out before it starts: its timeout depends on it."""
+"""Measures the duration of a job's media before it starts: its timeout depends on it."""
 
 import asyncio
 import re
@@ -9,19 +9,19 @@ from typing import Final
 from windlass.executors.media.tool import AS_ONE, run_tool
 from windlass.ports.executor import JobContext
 
-PROBE_S: Final = 30.0  # a source that says nothing for so long has no duration to tell
+PROBE_S: Final = 30.0  # a source that is silent for this long has no duration to report
 LIVE: Final = "live"
 DISCOVERER: Final = "gst-discoverer-1.0"
-UNKNOWN_HOURS: Final = 99  # of 99:99:99, as GStreamer writes a duration that it does not know
+UNKNOWN_HOURS: Final = 99  # hours in 99:99:99, which GStreamer writes for an unknown duration
 _DURATION: Final = re.compile(r"^  Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)", re.MULTILINE)
 
 
 async def learn_duration(
     context: JobContext, declared_ms: int | None, probes: Sequence[list[str]]
 ) -> int | None:
-    """Returns the duration of the longest input; if nobody knew it before, the timeout follows.
+    """Returns the duration of the longest input; if it was unknown before, the timeout follows it.
 
-    `probes` are commands that tell of one input each. Live work has no end to know.
+    `probes` are commands that describe one input each. Live work has no known end.
     """
     spec = context.spec
     known = declared_ms or spec.get("duration_ms")
@@ -61,7 +61,7 @@ async def _probe(context: JobContext, argv: list[str]) -> int | None:
 
 
 def find_duration(report: str) -> int | None:
-    """Returns how long the longest input is, in milliseconds, as ffmpeg and GStreamer write it."""
+    """Returns the duration of the longest input in ms, from the output of ffmpeg or GStreamer."""
     found = [
         int((int(hours) * 3600 + int(minutes) * 60 + float(seconds)) * 1000)
         for hours, minutes, seconds in _DURATION.findall(report)

@@ -1,4 +1,4 @@
-"""Running a media tool for a job: its output line by line, its inputs, how it ended."""
+"""Runs a media tool for a job: its output line by line, its inputs, how it ended."""
 
 import asyncio
 import signal
@@ -17,10 +17,10 @@ from windlass.ports.executor import Exit, JobContext, Process, Result
 
 READ: Final = 65_536
 LINE_LIMIT: Final = 1 << 20
-DRAIN_S: Final = 2.0  # for the last words of a program that has ended
-LINGER_S: Final = 2.0  # for a program to end by itself once it has said that it failed
+DRAIN_S: Final = 2.0  # for the last output of a program that has ended
+LINGER_S: Final = 2.0  # for a program to exit on its own after it has reported a failure
 REPORT_TAIL: Final = 65_536
-# Puts both streams of a program into one, so that its lines are heard in their order.
+# Merges both streams of a program into one, to keep the order of its lines.
 AS_ONE: Final = ("/bin/sh", "-c", 'exec "$0" "$@" 2>&1')
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")
 _KILLED: Final = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGHUP})
@@ -33,9 +33,9 @@ async def run_tool(
     hear: Callable[[bytes], None],
     doomed: asyncio.Event | None = None,
 ) -> Exit | None:
-    """Runs a program and hands each line it prints to `hear`; None if it was stopped.
+    """Runs a program and passes each line of its output to `hear`; None if it was stopped.
 
-    Once `doomed` is set it has said that it failed: if it does not end by itself, it is ended.
+    Once `doomed` is set it has reported a failure: if it does not exit by itself, it is ended.
     """
     process = await context.spawn(argv, env=env, capture=True)
     loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ async def run_tool(
             ended.cancel()
             await process.stop()
             return Exit(1)
-        # What it left behind may hold its output open: that is not waited for.
+        # Processes it left behind may hold its output open; we do not wait for them.
         await asyncio.wait((reading,), timeout=DRAIN_S)
         return ended.result()
     finally:
@@ -101,7 +101,7 @@ async def place_source(context: JobContext, source: str | Source, number: int) -
 
 
 def tail_of(path: Path) -> str:
-    """Returns the end of a file that a tool wrote; nothing if it wrote none."""
+    """Returns the end of a file that a tool wrote; "" if it wrote none."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)
@@ -112,7 +112,7 @@ def tail_of(path: Path) -> str:
 
 
 def failed(tool: str, end: Exit, stderr: str) -> Result:
-    """Returns the result of a tool that ended badly, by its exit and what it stderr."""
+    """Returns the result of a failed tool, from its exit code and its standard error."""
     passed = over_limit(end)
     if passed is not None and not end.out_of_memory:
         return passed

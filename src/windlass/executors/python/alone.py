@@ -1,4 +1,4 @@
-"""Python functions of jobs that share their process with no other: isolated, or with limits."""
+"""Python functions in processes of their own: for jobs that are isolated, or have limits."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ PATH: Final = "PYTHONPATH"
 
 
 class AnswerWriter:
-    """Sends what a function is answered to its process."""
+    """Sends answers to a function's process."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -46,9 +46,9 @@ class AnswerWriter:
 async def run_alone(
     job: Job, limits: Limits | None, env: Mapping[str, str], code: CodeStore | None
 ) -> Result:
-    """Runs one call in a process of its own, within what its job is confined to.
+    """Runs one call in a process of its own, confined as its job requires.
 
-    With `code`, it imports what the worker keeps.
+    With `code`, it imports the modules that the worker keeps.
     """
     context = job.context
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -77,13 +77,13 @@ async def run_alone(
 
 
 def _environment(context: JobContext, env: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns what it sees; it also imports from the directory of the agent."""
+    """Returns its environment; it also imports from the directory of the agent."""
     seen = {**context.env, **env}
     return {**seen, PATH: os.pathsep.join(filter(None, (os.getcwd(), seen.get(PATH))))}
 
 
 async def _listen(job: Job, reader: asyncio.StreamReader, answers: AnswerWriter) -> Result | None:
-    """Returns how the call ended; None if its process ended without saying so."""
+    """Returns how the call ended; None if its process ended without a report."""
     frames, result = Frames(), None
     while data := await reader.read(READ):
         for body in frames.feed(data):

@@ -1,9 +1,9 @@
 """A process that runs Python functions: `python -m windlass.executors.python.child`.
 
-Its standard input is a connection to its executor, which hands it the queue of calls, its page
-and a pipe for its output. So it needs no file of the agent's. Then it serves: plain functions
-one by one, taken from the queue that it shares with the other processes, or async ones, many at
-once, as they come over the connection.
+Its standard input is a connection to its executor, which hands it the queue of calls, its page and
+a pipe for its output. So it needs no file of the agent's. Then it runs plain functions one by one,
+taken from the queue that it shares with the other processes, or async ones, many at once, as they
+come over the connection.
 """
 
 import array
@@ -67,7 +67,7 @@ _EMPTY: Final = array.array("i", [0]).tobytes()
 
 
 def main() -> None:
-    """Serves the calls of the executor until it hangs up."""
+    """Serves the calls of the executor until the connection closes."""
     mode, code, *modules = sys.argv[1:]
     _yield_to_the_agent()
     make_folders_in(os.getcwd())
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 def take_connection() -> socket.socket:
-    """Returns the connection to the executor: it comes as the standard input."""
+    """Takes over the connection to the executor: it comes as the standard input."""
     connection = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -108,19 +108,19 @@ def take_connection() -> socket.socket:
 
 
 def _yield_to_the_agent() -> None:
-    """Lowers this process's claim to the processor, so that waking it does not delay the agent.
+    """Lowers the priority of this process on wake-up, so that waking it does not delay the agent.
 
-    Otherwise, with few processors, the agent loses its own for every single call that it
-    sends. The share of this process, and of the programs that it starts, stays the same.
+    Otherwise, with few processors, the agent loses its own for every single call that it sends. The
+    CPU share of this process, and of the programs that it starts, stays the same.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     except (AttributeError, OSError):
-        pass  # Not Linux, or not allowed: slower, and nothing else.
+        pass  # Not Linux, or not allowed: only slower.
 
 
 def write_lines_out() -> None:
-    """Flushes output after each line, whatever it is written to."""
+    """Flushes output after each line, wherever it goes."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure: Any = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -148,11 +148,11 @@ class Server:
         self._thread = threading.get_ident()
         self._waiting = self._working = self._ending = False
         self._workflow: int | None = None
-        self._shadowed: dict[str, str | None] = {}  # what secrets took the place of
+        self._shadowed: dict[str, str | None] = {}  # variables that secrets replaced
         self._entered: Current | None = None  # the last job
 
     def serve(self) -> None:
-        """Takes calls until the queue is closed or this process is to end."""
+        """Takes calls until the queue is closed or this process is told to end."""
         self.listen()
         self._send(Ready())
         page = self._page
@@ -163,30 +163,30 @@ class Server:
             page[CURRENT] = call.seq
             report = self._run(call)
             if os.getpid() != self._pid:
-                os._exit(0)  # A fork that came back from its job's function has no place here.
+                os._exit(0)  # A fork that returned from its job's function must not continue here.
             if self._entered is not None:
                 self._entered.remove_folders()
             self._flush()
             if call.variables and not isinstance(report, Redirect):
-                # What it opened may still use an index: only its end frees that for others.
+                # What it opened may still use an index: only its exit frees that for others.
                 self._send(_last(report))
                 return
             page[CURRENT] = 0
             self._send(report)
-            # Read after the report was sent: the executor marks first and looks second, so
-            # a process that goes on to the next call is never stopped for the last one.
+            # Read after the report was sent: the executor first marks and then checks, so a process
+            # that has gone on to the next call is never stopped for the last one.
             if page[STOPPED] == call.seq:
                 return
 
     def stacks_of(self, seq: int) -> list[StackThread] | None:
-        """Returns where the call is, if it is the one that runs; another thread asks."""
+        """Returns the stack of the call, if it is running; called from another thread."""
         if self._page[CURRENT] != seq:
             return None
         found = of_threads(self._thread)
         return found if self._page[CURRENT] == seq else None
 
     def listen(self) -> None:
-        """Takes notice of signals."""
+        """Installs signal handlers."""
         signal.signal(signal.SIGTERM, self._terminate)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -207,7 +207,9 @@ class Server:
         return call
 
     def _look_out(self) -> tuple[bytes, list[int]]:
-        """Returns the next packet, which comes soon: for a moment, sleep does not pay."""
+        """Returns the next packet, which comes soon: spins briefly, since sleeping would not pay
+        off.
+        """
         until = time.monotonic() + LOOK_OUT_S
         while time.monotonic() < until:
             try:
@@ -245,8 +247,8 @@ class Server:
         return ended(call, found, value)
 
     def run_async(self, call: Coroutine[Any, Any, object]) -> object:
-        """Runs an async function that shares its process with no other."""
-        import asyncio  # few processes need it
+        """Runs an async function that has a process of its own."""
+        import asyncio  # few processes need this import
 
         return asyncio.run(call)
 
@@ -288,11 +290,11 @@ class Server:
             if fcntl.ioctl(self._output, termios.FIONREAD, _EMPTY) == _EMPTY:
                 return
             time.sleep(FLUSH_PAUSE_S)
-            if not self._page[HELD]:  # Else it is read when the log has room again.
+            if not self._page[HELD]:  # Otherwise it is read when the log has room again.
                 waited += FLUSH_PAUSE_S
 
     def flush_streams(self) -> None:
-        """Writes out what is left in the buffers of Python."""
+        """Flushes Python's output buffers."""
         try:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -311,7 +313,7 @@ class Server:
         with self._lock:
             self._connection.sendall(frame([message]))
 
-    # What a running job calls
+    # Called by a running job
 
     def progress(self, seq: int, value: object) -> None:
         self._send(Progress(seq, msgspec.json.encode(value)))
@@ -327,7 +329,7 @@ class Server:
         return bool(self._page[STOPPED] == seq)
 
     def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
-        """Threads of a function ask one at a time, and nothing else uses this channel."""
+        """Threads of a function take turns, and nothing else uses this channel."""
         with self._asking:
             self._asked += 1
             self._send(Ask(seq, self._asked, body, what))
@@ -339,7 +341,7 @@ class Server:
             raise Canceled
 
     async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
-        return self.ask(seq, body, what)  # its loop is the function's own, and may wait
+        return self.ask(seq, body, what)  # its loop belongs to the function, and may wait
 
 
 def _last(report: Done | Failed) -> Last:

@@ -25,7 +25,7 @@ PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)
 
 
 class LoneServer(Server):
-    """Runs one call and ends; its output goes straight to the job's log."""
+    """Runs one call and exits; its output goes straight to the job's log."""
 
     alone = True
 

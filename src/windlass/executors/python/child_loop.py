@@ -36,12 +36,12 @@ from windlass.tasks.steps import refuse_caught
 from windlass.wire.files import StackThread
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
-OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers wait too
+OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers block
 PIECE: Final = 262_144
 
 
 def serve(connection: socket.socket, side: socket.socket) -> None:
-    """Runs what comes over the connection until it is closed."""
+    """Runs the calls that come over the connection until it is closed."""
     loop = _new_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_serve(connection, side))
@@ -79,7 +79,7 @@ class Server(asyncio.Protocol):
         self._written: dict[int, list[str]] = {}
         self._asked = 0
         self._answers: dict[int, asyncio.Future[Answer]] = {}
-        self._size = 0  # of what was written
+        self._size = 0  # characters of what was written
         self._flushing = False
         self._outbox = outbox
         self._lock = threading.RLock()  # functions may write from threads of their own
@@ -111,7 +111,7 @@ class Server(asyncio.Protocol):
                     self._loop.call_soon(task.cancel)
 
     def stacks_of(self, seq: int) -> list[StackThread] | None:
-        """Returns where the call is; another thread asks, for the loop may be held up."""
+        """Returns the stack of the call; called from another thread, as the loop may be blocked."""
         task = self._tasks.get(seq)
         if task is None:
             return None
@@ -168,7 +168,7 @@ class Server(asyncio.Protocol):
             if logs or reports:
                 self._outbox.send(frame(logs + reports))
 
-    # What a running job calls
+    # Called by a running job
 
     def progress(self, seq: int, value: object) -> None:
         self._say(Progress(seq, msgspec.json.encode(value)))
@@ -191,7 +191,7 @@ class Server(asyncio.Protocol):
         return seq in self._stopped
 
     def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
-        """Lets a thread wait for an answer; the loop itself must not."""
+        """Makes a thread wait for an answer; the loop itself must not."""
         if threading.current_thread() is threading.main_thread():
             raise Conflict("async", "await the async form of this in async functions")
         asking = asyncio.run_coroutine_threadsafe(self.ask_async(seq, body, what), self._loop)
@@ -210,7 +210,7 @@ class Server(asyncio.Protocol):
 
 
 class Outbox:
-    """What the agent is told. When it does not listen, writers wait: memory stays bounded."""
+    """Messages to the agent. If it does not read them, writers block: memory stays bounded."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
         self._loop = loop
@@ -220,7 +220,7 @@ class Outbox:
         self._lock = threading.Lock()
 
     def send(self, data: bytes) -> None:
-        """Sends this, at once or as soon as it can be; blocks while too much waits."""
+        """Sends this, at once or as soon as possible; blocks while too much waits."""
         with self._lock:
             self._waiting += data
             self._push()
@@ -247,7 +247,7 @@ class Outbox:
         except BlockingIOError:
             pass
         except OSError:
-            self._waiting.clear()  # The agent is gone, and this process soon after it.
+            self._waiting.clear()  # The agent is gone, and this process soon will be.
 
 
 class Output(io.TextIOBase):

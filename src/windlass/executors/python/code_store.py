@@ -1,8 +1,8 @@
 """The code of a worker's functions, as it was when a process of the worker first imported it.
 
-The agent keeps it in its memory: function processes ask for a module by its name, and the agent
-finds its file, reads it and answers with a copy of its code. It runs none of it. So no job can
-change what others get, and no job can read a file through it that it could not read itself.
+The agent keeps it in memory: function processes ask for a module by its name, and the agent finds
+its file, reads it and answers with a copy of its code. It runs none of it. So no job can change
+what others get, and no job can read a file through it that it could not read itself.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ Stamp = tuple[int, int] | None
 
 
 class CodeStore:
-    """Keeps modules: those below `path` whose files jobs may read."""
+    """Keeps modules below `path` whose files jobs may read."""
 
     def __init__(
         self, path: Sequence[str], readable: Callable[[str], bool] = lambda _: True
@@ -38,15 +38,15 @@ class CodeStore:
         self._path = list(path)
         self._readable = readable
         self._kept: dict[str, Kept] = {}
-        self._stamps: dict[str, Stamp] = {}  # of the files, when they were read
+        self._stamps: dict[str, Stamp] = {}  # stamps of the files when they were read
 
     @property
     def files(self) -> list[str]:
-        """The files of all modules that are kept."""
+        """Returns the files of all kept modules."""
         return list(self._stamps)
 
     def changed_file(self) -> str | None:
-        """Returns a file that is not as it was when it was kept; None if there is none."""
+        """Returns a file that has changed since it was kept; None if there is none."""
         for file, stamp in self._stamps.items():
             if stamp_of(file) != stamp:
                 return file
@@ -61,7 +61,7 @@ class CodeStore:
         return None if spec is None else spec.origin
 
     def keep(self, name: str) -> bool:
-        """Keeps a module, unless it is kept already; returns whether it is."""
+        """Keeps a module, unless it is already kept; returns whether it is kept now."""
         if name in self._kept:
             return True
         if not is_keepable(name):
@@ -76,7 +76,7 @@ class CodeStore:
             self._kept[name] = _read(name, spec)
             self._stamps[spec.origin] = stamp
         except (OSError, SyntaxError, ValueError, ImportError):
-            return False  # Importing it says what is wrong.
+            return False  # Importing it reports the error.
         return True
 
     def _find(self, name: str) -> ModuleSpec | None:
@@ -86,19 +86,19 @@ class CodeStore:
             return None
         found = _find_in(name, places)
         if found is None:
-            importlib.invalidate_caches()  # It may have been made a moment ago.
+            importlib.invalidate_caches()  # It may have just been created.
             found = _find_in(name, places)
         return found if found is not None or above else _find_elsewhere(name)
 
     def _places(self, package: str) -> list[str] | None:
-        """Returns where the modules of a package are; also of one without a file of its own."""
+        """Returns the folders of a package's modules, even without a file of its own."""
         if self.keep(package):
             return self._kept[package].places
         spec = self._find(package)
         return None if spec is None or spec.loader is not None else spec.submodule_search_locations
 
     def connect(self) -> socket.socket:
-        """Returns the end of a new connection over which a process asks for modules."""
+        """Returns the other end of a new connection, over which a process asks for modules."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         loop = asyncio.get_running_loop()
@@ -162,7 +162,7 @@ def _find_elsewhere(name: str) -> ModuleSpec | None:
 
 
 def stamp_of(file: str) -> Stamp:
-    """Returns what changes when a file does; None if it cannot be read."""
+    """Returns a stamp that changes when the file does; None if it cannot be read."""
     try:
         found = os.stat(file)
     except OSError:

@@ -1,4 +1,4 @@
-"""The processes that run the functions of one namespace; no other namespace's ever run in them."""
+"""The processes that run the functions of one namespace, and of no other."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from windlass.executors.python.loop import Loop
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher
 
-MAX_CREWS: Final = 4  # that are kept when they have nothing to do
+MAX_CREWS: Final = 4  # idle crews that are kept
 
 
 class Crew:
@@ -32,11 +32,11 @@ class Crew:
         return self.pool.busy or self.loop.busy
 
     def jobs(self) -> list[Job]:
-        """Returns those that have not ended."""
+        """Returns the jobs that have not ended."""
         return [*self.pool.jobs(), *self.loop.jobs()]
 
     async def close(self) -> None:
-        """Ends all its processes, and with them what they run."""
+        """Ends all its processes, and with them their calls."""
         try:
             await asyncio.gather(self.pool.close(), self.loop.close())
         finally:  # also when there is no time left for them
@@ -46,15 +46,15 @@ class Crew:
 class Crews:
     """The crews of a worker's namespaces.
 
-    One starts before anybody needs it; the first namespace gets it. Of those without jobs, only
-    the ones that had some last are kept.
+    One starts in advance, for the first namespace. Of the idle ones, only the most recently used
+    are kept.
     """
 
     def __init__(self, make: Callable[[], Crew]) -> None:
         self._make = make
         self._spare: Crew | None = make()
         self._spare.pool.warm()
-        self._crews: dict[str, Crew] = {}  # the one that had a job last comes last
+        self._crews: dict[str, Crew] = {}  # ordered by their last job
         self._closing: set[asyncio.Task[None]] = set()
 
     def __iter__(self) -> "chain[Crew]":
@@ -65,7 +65,7 @@ class Crews:
         return any(crew.busy for crew in self._crews.values())
 
     def latest(self) -> Crew | None:
-        """Returns the crew that had a job last, or the one that waits for the first job."""
+        """Returns the crew that had a job last, or the one started in advance."""
         return next(reversed(self._crews.values()), self._spare)
 
     def of(self, job: Job) -> Crew | None:

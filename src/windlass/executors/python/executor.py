@@ -1,8 +1,8 @@
-"""Python functions as jobs: plain ones in killable processes, async ones in a loop apart.
+"""Python functions as jobs: plain ones in killable processes, async ones in a separate loop.
 
-A function never runs in the agent, so that none can hold up its heartbeats. Processes are
-used again, and start before they are needed. Jobs that end soon cost no task, no timer
-and no event of their own here: only those that outlive a few ticks are watched for a stop.
+A function never runs in the agent, so that none can block its heartbeats. Processes are reused, and
+start before they are needed. Short jobs cost no task, no timer and no event of their own here: only
+those that outlive a few ticks are watched for a stop.
 """
 
 import asyncio
@@ -30,16 +30,15 @@ from windlass.wire.files import StackThread
 TICK_S: Final = 0.02
 CHECKED: Final = 1_000
 NOTHING: Final = Granted({})
-YOUNG_TICKS: Final = 5  # so old a job becomes before it is watched
+YOUNG_TICKS: Final = 5  # ticks after which a job is watched
 
 
 class PythonExecutor:
     """Runs functions marked with `@windlass.task`.
 
-    `limits` are for each process, `preload` names modules they import before any call,
-    `env` is what they see beside the environment of all jobs, `grace_s` is how long an
-    async function that is to stop may hold up its process, `allowed` are patterns of modules
-    that jobs may name.
+    `limits` are for each process, `preload` names modules they import before any call, `env` is
+    what they see besides the environment of all jobs, `grace_s` is how long an async function that
+    must stop may delay its process, `allowed` are patterns of modules that jobs may name.
     """
 
     task = "python"
@@ -69,24 +68,25 @@ class PythonExecutor:
         self._seq = 0
         self._ticks = 0
         self._ticking = False
-        self._lone: set[Job] = set()  # in processes of their own
+        self._lone: set[Job] = set()  # jobs in processes of their own
         self._stops: set[asyncio.Task[None]] = set()
-        self._apart: set[asyncio.Task[None]] = set()  # jobs that got processes of their own
+        # jobs that were moved to processes of their own
+        self._apart: set[asyncio.Task[None]] = set()
 
     def keep_code(self, code: CodeStore) -> None:
-        """Lets all its processes import what the first one imported; called before `attach`."""
+        """Makes all its processes import what the first one imported; call it before `attach`."""
         self._code = code
         for module in self._preload:
             code.keep(module)
 
     @property
     def functions(self) -> dict[str, Any]:
-        """What a worker tells about its functions."""
+        """Returns what a worker reports about its functions."""
         return {**self._known, **self.missing.metadata}
 
     @property
     def import_path(self) -> str | None:
-        """Its own PYTHONPATH, if it has one."""
+        """Returns its own PYTHONPATH, if it has one."""
         return (self._env or {}).get("PYTHONPATH")
 
     def changed_file(self) -> str | None:
@@ -99,7 +99,7 @@ class PythonExecutor:
         return {} if code is None else {name: code.file_of(name) for name in self.missing.modules}
 
     def attach(self, spawn: Spawn, slots: int) -> None:
-        """Says how to start processes, through the keeper, and how many for plain functions.
+        """Sets how to start processes, through the keeper, and how many for plain functions.
 
         Called once, in the loop, before the first job; the first processes start at once.
         """
@@ -114,7 +114,7 @@ class PythonExecutor:
 
     @property
     def processes(self) -> int:
-        """How many processes there are for plain functions."""
+        """Returns how many processes there are for plain functions."""
         return sum(crew.pool.processes for crew in self._crews or ())
 
     async def run(self, context: JobContext) -> Result:
@@ -168,7 +168,7 @@ class PythonExecutor:
             self._lone.discard(job)
 
     async def _settle_alone(self, job: Job) -> None:
-        """Runs a job in a process of its own, although it did not begin with one."""
+        """Runs a job in a process of its own, although it began in a shared one."""
         try:
             result = await self._run_alone(job)
         except (WindlassError, OSError) as error:
@@ -176,7 +176,7 @@ class PythonExecutor:
         job.settle(result)
 
     async def stack(self, context: JobContext) -> list[StackThread] | None:
-        """Returns where the function of this attempt is; None if it does not run here."""
+        """Returns the stack of this attempt's function; None if it does not run here."""
         for job in (*self._lone, *self._jobs()):
             if job.context is context:
                 if job.side is not None:
@@ -186,17 +186,17 @@ class PythonExecutor:
         return None
 
     def expect(self) -> None:
-        """Wakes the process that would run the next job, because one may come at once.
+        """Wakes the process that would run the next job, because one may come soon.
 
-        Waking takes as long as committing what gives the job to this worker, and can be
-        done at the same time.
+        Waking takes as long as the commit that gives the job to this worker, and can be done at the
+        same time.
         """
         crew = None if self._crews is None else self._crews.latest()
         if crew is not None and not crew.busy:
             (crew.loop if self._was_async else crew.pool).expect()
 
     async def close(self) -> None:
-        """Ends all processes, and with them what they run."""
+        """Ends all processes, and with them their calls."""
         if self._crews is None:
             return
         for task in self._stops:
@@ -217,7 +217,7 @@ class PythonExecutor:
         return self._begin(context, args.function, args.args, args.kwargs, key)
 
     def _refused(self, context: JobContext, error: NotAllowed) -> Result:
-        """Returns how a job ends whose module this worker does not allow."""
+        """Returns the result of a job whose module this worker does not allow."""
         self.missing.note(function_key(error.function, context.version), error.why)
         return Result(
             outcome="failed", failure=FailureClass.CONFIGURATION, message=error.message, unable=True
@@ -250,7 +250,7 @@ class PythonExecutor:
         return job
 
     def _shares_loop(self, call: Call) -> bool:
-        """Whether the call runs beside others in one process, and so in one environment."""
+        """Returns whether the call runs beside others in one process, and so in one environment."""
         return call.function in self._async and not call.variables
 
     @property
@@ -260,7 +260,7 @@ class PythonExecutor:
         return self._crews
 
     def _jobs(self) -> list[Job]:
-        """Returns those that run in processes which others use as well."""
+        """Returns the jobs that run in shared processes."""
         return [job for crew in self._crews or () for job in crew.jobs()]
 
     def _place(self, job: Job) -> Pool | Loop | None:
@@ -289,7 +289,7 @@ class PythonExecutor:
         self._attached.take(job.context.namespace).loop.add(job)
 
     def _tick(self) -> None:
-        """Watches long calls, and gives calls that have waited long another process."""
+        """Watches long calls, and gives another process to calls that have waited long."""
         self._ticks += 1
         loop = asyncio.get_running_loop()
         if self._ticks % YOUNG_TICKS == 0:
@@ -308,7 +308,7 @@ class PythonExecutor:
         self._stop_apart(job)
 
     def _stop_apart(self, job: Job) -> None:
-        """Stops a job, whether or not anybody waits for that any more."""
+        """Stops a job, even if nobody waits for it any more."""
         if job.stopped:
             return
         job.stopped = True

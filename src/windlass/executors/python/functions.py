@@ -1,4 +1,4 @@
-"""Finding marked functions, and saying how a call of one ended: for the child processes."""
+"""Finds marked functions and reports how their calls ended: for the child processes."""
 
 import errno
 import importlib
@@ -29,13 +29,13 @@ from windlass.tracing.exporting import trace_program
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MAX_NAMES: Final = 50  # of the classes of an exception
-SUSPENDED: Final = "suspended"  # in the place of a failure: the function waits
+SUSPENDED: Final = "suspended"  # replaces a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 RESULT_LIMIT: Final = 64 * 1024 * 1024
 
 
 def _named(value: object) -> dict[str, str]:
-    """Returns what stands for a file that a function returns."""
+    """Returns the reference to a file that a function returns."""
     if isinstance(value, LocalFile):
         return {FILE: os.path.abspath(value.path)}
     raise TypeError(f"{type(value).__name__} cannot be encoded")
@@ -51,7 +51,7 @@ class Unfit(Exception):
 class Missing(Unfit):
     """This worker does not have the function, or has another version; `why` is one line.
 
-    `variable` is one of the environment that its module needs and did not find.
+    `variable` is the environment variable that its module needs and did not find.
     """
 
     def __init__(self, message: str, why: str, variable: str | None = None) -> None:
@@ -61,7 +61,7 @@ class Missing(Unfit):
 
 
 class FoundFunction(NamedTuple):
-    """A function that may be called; `is_silent`: nothing says that it returns anything."""
+    """A function that may be called; `is_silent`: nothing declares a return value."""
 
     function: Callable[..., Any]
     is_async: bool
@@ -110,7 +110,7 @@ def find_in(module: object, path: str, name: str) -> FoundFunction:
             why = f"{path.partition(':')[0]} has no {name}"
             raise Missing(f"expected {path} to exist on this worker: {why}", why)
     if not isinstance(target, Task):
-        raise Unfit(f"expected {path} to be marked with @windlass.task, which it is not")
+        raise Unfit(f"expected {path} to be marked with @windlass.task, but it is not")
     function = target.function
     silent = getattr(function, "__annotations__", {}).get("return") in (None, "None")
     is_async = inspect.iscoroutinefunction(function)
@@ -138,19 +138,19 @@ def _import(name: str) -> object:
 
 
 def _is_absent(name: str, error: BaseException) -> bool:
-    """Returns whether the module itself is not there, so that a traceback would tell nothing."""
+    """Returns whether the module itself is missing, so that a traceback would not help."""
     missing = error.name if isinstance(error, ModuleNotFoundError) else None
     return missing is not None and f"{name}.".startswith(f"{missing}.")
 
 
 def describe(error: BaseException) -> str:
-    """Returns an exception in one line: its type and its message."""
+    """Describes an exception in one line: its type and its message."""
     name, text = type_name(type(error)), text_of(error)
     return f"{name}: {text}"[:MESSAGE_LIMIT] if text else name
 
 
 def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
-    """Returns what to say of a call that returned `value`."""
+    """Returns the report of a call that returned `value`."""
     if value is None and found.is_silent:
         return Done(call.seq)
     try:
@@ -168,7 +168,7 @@ def ended(call: Call, found: FoundFunction, value: object) -> Done | Failed:
 
 
 def raised(call: Call, error: BaseException) -> Failed:
-    """Returns what to say of a call that raised; the traceback goes to the log."""
+    """Returns the report of a call that raised; the traceback goes to the log."""
     if isinstance(error, Unfit):
         misfit = _misfit(call, str(error))
         if not isinstance(error, Missing):
@@ -203,7 +203,7 @@ def raised(call: Call, error: BaseException) -> Failed:
 
 
 def _decided(call: Call, error: Retry | Abort) -> Failed:
-    """Returns what to say of a call whose function itself decides whether it is retried."""
+    """Returns the report of a call whose function itself decides whether it is retried."""
     cause = error.__cause__
     failure = FailureClass.EXECUTION
     if cause is not None:
@@ -217,12 +217,12 @@ def _decided(call: Call, error: Retry | Abort) -> Failed:
 
 
 def told(error: BaseException) -> Raised:
-    """Returns what the server learns of an exception."""
+    """Returns what the server is told about an exception."""
     return Raised(names_of(error), exception=exception_info(error))
 
 
 def names_of(error: BaseException) -> tuple[str, ...]:
-    """Returns the names of an exception's classes, also those that packages give them again.
+    """Returns the names of an exception's classes, including aliases in their packages.
 
     `requests.exceptions.ConnectionError` is `requests.ConnectionError` too.
     """
@@ -230,7 +230,7 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     for kind in type(error).__mro__[:-1]:
         module, name = str(kind.__module__), kind.__qualname__
         names[name if module == "builtins" else f"{module}.{name}"] = None
-        if is_public(kind):  # which the package loads only when it is asked for
+        if is_public(kind):  # which the package loads lazily
             names[f"windlass.{name}"] = None
         parts = module.split(".")
         for length in range(1, len(parts)):
@@ -262,13 +262,13 @@ def failure_of(error: BaseException) -> FailureClass:
     if isinstance(error, MemoryError):
         return FailureClass.RESOURCE
     if isinstance(error, WaitTimeout):
-        return FailureClass.EXECUTION  # Another attempt would find the same.
+        return FailureClass.EXECUTION  # Another attempt would fail the same way.
     if isinstance(error, ConnectionError | TimeoutError | socket.gaierror | socket.herror):
         return FailureClass.NETWORK
     if isinstance(error, OSError):
         if error.errno in _FULL:
             return FailureClass.RESOURCE
-        # urllib wraps what it met.
+        # urllib wraps the original error.
         reason = getattr(error, "reason", None)
         if isinstance(reason, OSError) and reason is not error:
             return failure_of(reason)
@@ -293,10 +293,10 @@ class _Process:
 
 
 def enter_call_trace(trace: str, *, alone: bool) -> None:
-    """Lets spans of the function belong to its attempt; if it is `alone`, of programs as well.
+    """Makes spans of the function belong to its attempt; if it is `alone`, of programs as well.
 
-    They are exported if the process sees OpenTelemetry's variables (`windlass worker --env`), or
-    if the function's own code configures an exporter.
+    They are exported if the process sees OpenTelemetry's variables (`windlass worker --env`), or if
+    the function's own code configures an exporter.
     """
     if not _Process.looked:
         _Process.looked = True

@@ -1,4 +1,4 @@
-"""A call of a Python function on its way, and how reports and deaths become results."""
+"""A call of a Python function in progress, and how reports and deaths become results."""
 
 import asyncio
 import os
@@ -42,17 +42,17 @@ _FILE: Final = f'"{FILE}"'.encode()
 _decode: Final = msgspec.json.decode
 
 
-NoteMissing = Callable[[str], Noted]  # hears why
+NoteMissing = Callable[[str], Noted]  # receives the reason
 
 
 class Answering(Protocol):
-    """A process that hears what came of its question."""
+    """A process that receives the answer to its request."""
 
     def send(self, order: object, /) -> None: ...
 
 
 class Job:
-    """One call and who waits for it."""
+    """One call and its waiters."""
 
     __slots__ = (
         "_asking",
@@ -75,21 +75,21 @@ class Job:
     ) -> None:
         self.call = call
         self.context = context
-        self.born = born  # at which tick
+        self.born = born  # the tick at which it began
         self._note_missing = missing
-        self.result: Result | None = None  # once it has ended
+        self.result: Result | None = None  # called when it has ended
         self.last: Result | None = None  # its result, once its process has ended as well
-        self.done: Callable[[Result], None] | None = None  # called then
+        self.done: Callable[[Result], None] | None = None  # called at that moment
         self._future: asyncio.Future[Result] | None = None
         self._asking: set[asyncio.Task[None]] = set()
-        self.side: SideChannel | None = None  # to its process, if it has one of its own
-        self.old = False  # it has lived through a few ticks
+        self.side: SideChannel | None = None  # connection to its process, if it has its own
+        self.old = False  # it has outlived a few ticks
         self.stopped = False  # it was told to stop
         self.watch: asyncio.Task[None] | None = None
 
     @property
     def future(self) -> asyncio.Future[Result]:
-        """For those who wait for its end."""
+        """Returns a future for those who wait for its end."""
         if self._future is None:
             self._future = asyncio.get_running_loop().create_future()
             if self.result is not None:
@@ -109,7 +109,7 @@ class Job:
             self.done(result)
 
     def missing(self, why: str) -> Result:
-        """Returns how it ends because this worker does not have its function; notes that."""
+        """Returns its result if this worker does not have its function; records that."""
         noted = None if self._note_missing is None else self._note_missing(why)
         why = why if noted is None else noted.why
         message = f"this worker cannot run {self.call.function}: {why}"
@@ -135,9 +135,9 @@ class Job:
         task.add_done_callback(self._asking.discard)
 
     async def answer(self, ask: Ask, child: Answering) -> None:
-        """Does what the function asked for, and sends the answer."""
+        """Carries out a request of the function, and sends the answer."""
         if ask.body == SCRATCH:
-            # A process that it shares, and that is confined, makes one where it can see it.
+            # A shared, confined process makes the folder itself, where it can see it.
             apart = self.side is None and self.context.isolation != WEAKEST
             folder = None if apart else str(self.context.scratch)
             child.send(Answer(ask.number, msgspec.json.encode(folder)))
@@ -152,7 +152,7 @@ class Job:
         except WindlassError as error:
             child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
         except msgspec.MsgspecError as error:
-            misfit = InvalidInput(ask.what, "what the agent understands", str(error))
+            misfit = InvalidInput(ask.what, "a known request", str(error))
             child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
         else:
             child.send(Answer(ask.number, msgspec.json.encode(reply)))
@@ -191,7 +191,7 @@ def lost(message: str) -> Result:
 
 
 def died_result(end: Exit, alone: bool) -> Result:
-    """Returns the result of a call whose process died; whose fault it was shows only if `alone`."""
+    """Returns the result of a call whose process died; only if `alone`, the call is to blame."""
     message = f"its process {exit_text(end)}"
     passed = over_limit(end) if alone and not end.out_of_memory else None
     if passed is not None:

@@ -1,4 +1,4 @@
-"""Runs a function in this process as the process of a worker would, without any queue."""
+"""Runs a function in this process as a worker's process would, without any queue."""
 
 import sys
 from array import array
@@ -27,9 +27,9 @@ NO_QUEUE = "this function runs without a queue: it cannot submit jobs or ask the
 
 
 class LocalServer(Server):
-    """Stands in for the process of a worker and for its agent.
+    """Replaces the process of a worker and its agent.
 
-    `tell` hears what the function says of its progress.
+    `tell` receives the function's progress.
     """
 
     alone = True

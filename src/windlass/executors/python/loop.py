@@ -16,7 +16,7 @@ from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, R
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.wire.files import StackThread
 
-SHARED: Final = "its process had to be ended, because another job in it did not stop"
+SHARED: Final = "its process had to be killed, because another job in it did not stop"
 
 
 class Loop:
@@ -37,7 +37,7 @@ class Loop:
         return bool(self._jobs)
 
     def jobs(self) -> Collection[Job]:
-        """Returns those that have not ended."""
+        """Returns the jobs that have not ended."""
         return self._jobs.values()
 
     def add(self, job: Job) -> None:
@@ -54,11 +54,11 @@ class Loop:
             self._child.send(Expect())
 
     async def stack(self, job: Job) -> list[StackThread] | None:
-        """Returns where a call is; None if it does not run."""
+        """Returns the stack of a call; None if it does not run."""
         return None if self._child is None else await self._child.side.ask(job.call.seq)
 
     async def stop(self, job: Job) -> None:
-        """Cancels the call's task; if it goes on all the same, ends its process."""
+        """Cancels the call's task; if it continues anyway, ends its process."""
         job.stopped = True
         seq = job.call.seq
         if self._child is None:
@@ -81,7 +81,7 @@ class Loop:
         if self._burying:
             await asyncio.wait(self._burying)
 
-    # The owner of its process
+    # For its process
 
     def heard(self, child: Child, reports: list[Report]) -> None:
         jobs = self._jobs
@@ -109,7 +109,7 @@ class Loop:
                 child.hold_reports()
 
     def wrote(self, child: Child, _seq: int, data: bytes) -> None:
-        # Written past Python: whose it is can be told only if there is one.
+        # Written directly to the descriptor: with several jobs, we cannot tell whose it is.
         if len(self._jobs) == 1:
             for job in self._jobs.values():
                 job.context.log(data)

@@ -1,8 +1,8 @@
-"""What the executor of Python functions and its processes say to each other.
+"""The messages between the executor of Python functions and its processes.
 
-A frame is a length and a msgpack list of messages: everything said in one turn of a loop
-goes out at once. Calls of plain functions travel one by one instead, as packets in a
-queue that all idle processes read from.
+A frame is a length and a msgpack list of messages: all messages of one turn of a loop are sent at
+once. Calls of plain functions are sent one by one instead, as packets in a queue that all idle
+processes read from.
 """
 
 import os
@@ -13,15 +13,15 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import Raised
 
-PACKET_LIMIT: Final = 32_768  # larger calls go through a file
-HERE: Final = b"+"  # what a process says first: it has started
+PACKET_LIMIT: Final = 32_768  # larger calls are sent in a file
+HERE: Final = b"+"  # the first message of a process: it has started
 KEPT_CODE: Final = "kept"  # the argument of a process that asks for the code that the agent keeps
-CURRENT: Final = 0  # of a process's page: the call it runs, 0 when idle
-STOPPED: Final = 1  # of a process's page: the call it is to give up
-HELD: Final = 2  # of a process's page: whether its output is left unread for now
+CURRENT: Final = 0  # offset in a process's page: the call it runs, 0 when idle
+STOPPED: Final = 1  # offset in a process's page: the call it must give up
+HELD: Final = 2  # offset in a process's page: whether its output is left unread for now
 PAGE_BYTES: Final = 24
 LOOK_OUT_S: Final = 0.003  # how long a process stays awake for a call that may follow
-NAP_S: Final = 0.00005  # between two looks; a process that spins delays what it waits for
+NAP_S: Final = 0.00005  # between two checks; a spinning process delays what it waits for
 
 
 class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
@@ -35,15 +35,15 @@ class Call(msgspec.Struct, array_like=True, frozen=True, tag=1):
     args: list[Any]
     kwargs: dict[str, Any]
     secrets: dict[str, str] = {}
-    variables: dict[str, str] = {}  # of indexed resources: such a process ends with its call
-    cpus: tuple[int, ...] = ()  # if any, it runs on these only
-    version: str | None = None  # of the function, if the job asks for one
+    variables: dict[str, str] = {}  # it holds indexed resources: such a process ends with its call
+    cpus: tuple[int, ...] = ()  # if any, it runs on these processors only
+    version: str | None = None  # version of the function, if the job asks for one
     trace: str | None = None  # the context of its spans, in the form of `traceparent`
-    confined: bool = False  # a process that it shares would not see the folder of its attempt
+    confined: bool = False  # a shared process would not see the folder of its attempt
 
 
 class Spilled(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """The call is in a file in memory, whose descriptor comes with the packet."""
+    """The call is in a memory file, whose descriptor comes with the packet."""
 
     seq: int
 
@@ -55,7 +55,7 @@ class Stop(msgspec.Struct, array_like=True, frozen=True, tag=3):
 
 
 class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
-    """What came of an `Ask`: the reply as JSON, or the body of an error."""
+    """The answer to an `Ask`: the reply as JSON, or the body of an error."""
 
     number: int
     body: bytes
@@ -63,22 +63,22 @@ class Answer(msgspec.Struct, array_like=True, frozen=True, tag=4):
 
 
 class Expect(msgspec.Struct, array_like=True, frozen=True, tag=5):
-    """A call may follow at once: be awake for it."""
+    """A call may follow at once: stay awake for it."""
 
 
 class Done(msgspec.Struct, array_like=True, frozen=True, tag=1):
-    """It returned; `result` is JSON, or nothing for None."""
+    """The call returned; `result` is JSON, or empty for None."""
 
     seq: int
     result: bytes | None = None
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
-    """It did not. The failure is a class by name; `canceled` when it was stopped.
+    """The call did not return. The failure is a class by name; `canceled` when it was stopped.
 
-    `misfit`: the function could not be called like this, so nothing of it ran. `raised` is
-    the exception that it raised. `missing` says why this worker does not have the function.
-    `variable` is the one of the environment that it looked for and did not find.
+    `misfit`: the function could not be called like this, so nothing of it ran. `raised` is the
+    exception that it raised. `missing` says why this worker does not have the function. `variable`
+    is the environment variable that it looked for and did not find.
     """
 
     seq: int
@@ -92,21 +92,21 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag=2):
 
 
 class Progress(msgspec.Struct, array_like=True, frozen=True, tag=3):
-    """How far it is, as JSON."""
+    """Its progress, as JSON."""
 
     seq: int
     value: bytes
 
 
 class Log(msgspec.Struct, array_like=True, frozen=True, tag=4):
-    """What it wrote."""
+    """Its output."""
 
     seq: int
     data: bytes
 
 
 class Redirect(msgspec.Struct, array_like=True, frozen=True, tag=5):
-    """The function is async and belongs into a loop; nothing of it ran.
+    """The function is async and belongs in a loop; nothing of it ran.
 
     `alone`: it may return files and needs a process of its own.
     """
@@ -120,9 +120,9 @@ class Ready(msgspec.Struct, array_like=True, frozen=True, tag=6):
 
 
 class Ask(msgspec.Struct, array_like=True, frozen=True, tag=7):
-    """It asks for something, as JSON: "jobs" for a `SubmitRequest`, "step" for a `StepRequest`.
+    """A request, as JSON: "jobs" for a `SubmitRequest`, "step" for a `StepRequest`.
 
-    `number` comes back.
+    `number` is returned with the answer.
     """
 
     seq: int
@@ -138,7 +138,7 @@ class Alive(msgspec.Struct, array_like=True, frozen=True, tag=9):
 
 
 class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
-    """How a call ended that held indexed resources; the process ends with it."""
+    """The end of a call that held indexed resources; the process ends with it."""
 
     seq: int
     done: Done | None = None
@@ -161,7 +161,7 @@ def frame(messages: list[Any]) -> bytes:
 
 
 class Frames:
-    """Cuts a stream of bytes into the bodies of frames."""
+    """Splits a stream of bytes into the bodies of frames."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -183,7 +183,7 @@ class Frames:
 
 
 def send_file(connection: socket.socket, note: bytes, data: bytes) -> None:
-    """Sends data of any size as a file in memory, whose descriptor comes with the note."""
+    """Sends data of any size as a memory file, whose descriptor comes with the note."""
     fd = os.memfd_create("message")
     try:
         with open(fd, "wb", closefd=False) as file:

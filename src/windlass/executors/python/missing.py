@@ -1,4 +1,4 @@
-"""What a worker has found out about functions: those it does not have, and those it knows."""
+"""What a worker has found out about functions: those it lacks, and those it knows."""
 
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -15,7 +15,7 @@ from windlass.tasks.values.schema import arguments_schema, is_positional
 
 HIDDEN: Final = (
     f"{{}} is in the folder in which the worker was started, {UNSEEN}: start it in a folder "
-    "outside of your home, or with --isolation process"
+    "outside your home, or with --isolation process"
 )
 MAX_ENTRIES: Final = 200  # entries of each kind in the metadata of a worker
 
@@ -28,7 +28,7 @@ class Noted(NamedTuple):
 
 
 class MissingFunctions:
-    """The functions that jobs asked for and this worker does not have, with the reasons.
+    """The functions that jobs asked for and this worker lacks, with the reasons.
 
     `changed` is called when there are more; the oldest are forgotten, and tried again.
     """
@@ -49,7 +49,7 @@ class MissingFunctions:
         return Noted(why, forgets)
 
     def _hint(self, function: str) -> str:
-        """Returns why a function is missing that is in the folder of the worker."""
+        """Returns a hint for a function that is missing though it is in the worker's folder."""
         top = function.partition(":")[0].partition(".")[0]
         places = () if self.unseen is None else (self.unseen / f"{top}.py", self.unseen / top)
         found = next((place.name for place in places if place.exists()), None)
@@ -57,12 +57,12 @@ class MissingFunctions:
 
     @property
     def modules(self) -> set[str]:
-        """The modules of these functions."""
+        """Returns the modules of these functions."""
         return {name.partition(":")[0] for name in self._reasons if ":" in name}
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the server is told."""
+        """Returns what the server is told."""
         return {MISSING: dict(self._reasons)} if self._reasons else {}
 
 
@@ -79,7 +79,7 @@ def describe_modules(modules: Iterable[str]) -> dict[str, Any]:
     known = sorted(versions)
     for task, made in named_tasks().items():
         versions[task] = made.version
-        if "<" not in made.function.__qualname__:  # Else no other process finds it.
+        if "<" not in made.function.__qualname__:  # Otherwise no other process finds it.
             tasks[task] = made
     declared = {name: version for name, version in sorted(versions.items()) if version is not None}
     metadata: dict[str, Any] = {}
@@ -93,7 +93,7 @@ def describe_modules(modules: Iterable[str]) -> dict[str, Any]:
 
 
 def _reported(name: str, task: Task[..., Any]) -> ReportedTask:
-    """Returns what is told about one function, so that others can fill in its arguments."""
+    """Returns the report about one function, so that others can fill in its arguments."""
     lines = (task.function.__doc__ or "").strip().splitlines()
     options = msgspec.to_builtins(msgspec.structs.replace(task.defaults, task="", args=None))
     del options["task"]

@@ -24,7 +24,7 @@ class Calls(Protocol):
 
 
 class NamedFunction:
-    """Implements `Executor`; the processes are those of `python`, who also ends them."""
+    """Implements `Executor`; the processes belong to `python`, which also ends them."""
 
     def __init__(self, task: str, path: str, python: Calls) -> None:
         self.task = task
@@ -37,7 +37,7 @@ class NamedFunction:
         return await self._python.call(context, self._path, call.args, call.kwargs, self.task)
 
     async def stack(self, context: JobContext) -> list[StackThread] | None:
-        """Returns where the function of this attempt is."""
+        """Returns the stack of this attempt's function."""
         read = getattr(self._python, "stack", None)
         return None if read is None else await read(context)
 
@@ -58,25 +58,25 @@ def import_modules(names: Iterable[str]) -> None:
 
 
 def modules_of(packages: Iterable[str]) -> list[str]:
-    """Imports packages with all modules below them and returns their names."""
+    """Imports packages with all their submodules and returns their names."""
     found: list[str] = []
     for package in packages:
         import_modules([package])
         found.append(package)
         places = getattr(sys.modules[package], "__path__", None)
         for info in iter_modules(places, f"{package}.") if places is not None else ():
-            if info.name.rpartition(".")[2] != "__main__":  # It would run.
+            if info.name.rpartition(".")[2] != "__main__":  # Importing it would run it.
                 found += modules_of([info.name])
     return found
 
 
 def named_kinds(reserved: Iterable[str]) -> dict[str, FunctionTask]:
-    """Returns what is known of the named functions this process has imported."""
+    """Returns the kinds of the named functions that this process has imported."""
     return {name: FunctionTask(name, task.signature) for name, task in _named(reserved)}
 
 
 def named_executors(python: Calls, reserved: Iterable[str]) -> dict[str, NamedFunction]:
-    """Executors for the named functions this process has imported."""
+    """Returns executors for the named functions that this process has imported."""
     return {name: NamedFunction(name, task.path, python) for name, task in _named(reserved)}
 
 
@@ -86,6 +86,6 @@ def _named(reserved: Iterable[str]) -> list[tuple[str, Task[..., Any]]]:
     for name, task in named_tasks().items():
         if name in taken:
             raise InvalidInput(f"the task name of {task!r}", "one that is not taken", name)
-        if "<" not in task.function.__qualname__:  # Else no other process finds it.
+        if "<" not in task.function.__qualname__:  # Otherwise no other process finds it.
             found.append((name, task))
     return found

@@ -35,8 +35,8 @@ from windlass.ports.executor import Result
 from windlass.ports.loop_time import pass_time
 from windlass.wire.files import StackThread
 
-# Calls in the queue beyond those that run. It is filled up when half of them are gone: a
-# process that is woken for each single call costs more than most short calls do.
+# Calls in the queue beyond the running ones. It is refilled when half of them are gone: waking a
+# process for each single call costs more than most short calls do.
 WINDOW: Final = 256
 LOW: Final = 128
 EXPECT: Final = encode(Expect())
@@ -59,7 +59,7 @@ class Pool:
         self._burying: set[asyncio.Task[None]] = set()
         self._waiting: deque[Job] = deque()
         self._sent: dict[int, Job] = {}  # in the queue or running, in the order of the queue
-        self._moved = False  # a call has ended since the last tick
+        self._moved = False  # in the queue or running, in the order of the queue
         self._closed = False
         self._pumping = False  # at the end of this turn of the loop
 
@@ -68,7 +68,7 @@ class Pool:
         return bool(self._waiting or self._sent)
 
     def jobs(self) -> Iterator[Job]:
-        """Returns those that have not ended."""
+        """Returns the jobs that have not ended."""
         yield from self._sent.values()
         yield from self._waiting
 
@@ -92,7 +92,7 @@ class Pool:
             try:
                 self._launcher.calls.send(EXPECT)
             except BlockingIOError:
-                pass  # Nobody takes what is sent, this least of all.
+                pass  # Nobody reads messages now, this one least of all.
 
     def warm(self) -> None:
         """Starts the first processes."""
@@ -100,7 +100,7 @@ class Pool:
             self._begin()
 
     def grow(self) -> None:
-        """Starts more processes, if calls wait too long or nothing moves, and more may be."""
+        """Starts more processes, if calls wait too long or nothing moves, up to the limit."""
         moved, self._moved = self._moved, False
         if self._starting or self._closed:
             return
@@ -113,13 +113,13 @@ class Pool:
             self._begin()
 
     async def stack(self, job: Job) -> list[StackThread] | None:
-        """Returns where a call is; None if no process runs it."""
+        """Returns the stack of a call; None if no process runs it."""
         seq = job.call.seq
         child = next((child for child in self._children if child.current == seq), None)
         return None if child is None else await child.side.ask(seq)
 
     async def stop(self, job: Job) -> None:
-        """Takes a call back if it has not begun; ends its process otherwise."""
+        """Takes a call back if it has not begun; otherwise ends its process."""
         job.stopped = True
         seq = job.call.seq
         for _ in range(STOP_TRIES):
@@ -130,10 +130,10 @@ class Pool:
             child = next((child for child in self._children if child.current == seq), None)
             if child is not None and child.mark_stopped(seq):
                 await child.life.stop()
-            # Else it is between queue and page, or its report is under way.
+            # Otherwise it is between queue and page, or its report is under way.
             await pass_time(STOP_PAUSE_S)
         del self._sent[seq]
-        job.settle(lost("no process knows of it"))
+        job.settle(lost("no process has it"))
 
     async def close(self) -> None:
         """Ends all processes."""
@@ -144,7 +144,7 @@ class Pool:
         while self._burying:
             await asyncio.wait(self._burying)
 
-    # The owner of its processes
+    # For its processes
 
     def heard(self, child: Child, reports: list[Report]) -> None:
         sent = self._sent
@@ -203,7 +203,7 @@ class Pool:
     # The queue
 
     def _pump_soon(self) -> None:
-        """Calls that are added in one turn of the loop are sent together, but for the first."""
+        """Sends calls added in one turn of the loop together, except for the first."""
         if not self._pumping:
             self._pumping = True
             asyncio.get_running_loop().call_soon(self._pump)
@@ -226,7 +226,7 @@ class Pool:
             sent[job.call.seq] = job
 
     def _take_back(self, job: Job) -> bool:
-        """Takes a call back and returns whether it had not begun."""
+        """Takes a call back; returns whether it had not begun."""
         if job in self._waiting:
             self._waiting.remove(job)
             return True
@@ -237,7 +237,7 @@ class Pool:
         return job in found
 
     def _recall(self) -> list[Job]:
-        """Takes every call out of the queue that no process has taken."""
+        """Removes every call from the queue that no process has taken."""
         found: list[Job] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A process for Python functions, seen from its executor: how it starts, speaks and ends."""
+"""A process for Python functions, seen from its executor: how it starts, communicates and ends."""
 
 import asyncio
 import mmap
@@ -48,7 +48,7 @@ class Spawn(Protocol):
 
 
 class Owner(Protocol):
-    """Whom a process reports to."""
+    """The receiver of a process's reports."""
 
     def heard(self, child: "Child", reports: list[Report], /) -> None: ...
 
@@ -74,8 +74,8 @@ class ProcessLauncher:
         self._env = dict(env or {})
         self._preload = tuple(preload)
         self._code = code
-        # Packets: whichever process is idle takes the next call, and none waits behind a
-        # slow one. We hold the reading end too, to take back what nobody has begun.
+        # Packets: whichever process is idle takes the next call, and none waits behind a slow one.
+        # We hold the reading end too, to take back calls that have not begun.
         self.calls, self.taken = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.calls.setblocking(False)
 
@@ -113,7 +113,7 @@ class ProcessLauncher:
         return await Child.greet(life, ours, self.taken, owner)
 
     def close(self) -> None:
-        """Lets go of everything; the processes have ended."""
+        """Releases everything; the processes have ended."""
         for end in (self.calls, self.taken):
             end.close()
 
@@ -125,7 +125,7 @@ class NotStarted(WindlassError):
 
 
 class Life:
-    """A process from its start to its end, with one wait for the latter at a time."""
+    """A process from its start to its end, with one wait for the end at a time."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -173,7 +173,7 @@ class Child(asyncio.Protocol):
     async def greet(
         cls, life: Life, connection: socket.socket, queue: socket.socket, owner: Owner
     ) -> "Child":
-        """Hands a connected process its queue, its page and the pipe for its output."""
+        """Gives a connected process its queue, its page and the pipe for its output."""
         with tempfile.TemporaryFile() as file:
             file.truncate(PAGE_BYTES)
             page = memoryview(mmap.mmap(file.fileno(), PAGE_BYTES)).cast("Q")
@@ -192,11 +192,13 @@ class Child(asyncio.Protocol):
 
     @property
     def current(self) -> int:
-        """The call it runs; 0 when idle. For the process in `queue` mode."""
+        """Returns the call it runs; 0 when idle. For processes in `queue` mode."""
         return int(self._page[CURRENT])
 
     def mark_stopped(self, seq: int) -> bool:
-        """Tells it to give up a call; False if it is past it and must not be killed for it."""
+        """Tells it to give up a call; returns False if it is past it and must not be killed for
+        it.
+        """
         self._page[STOPPED] = seq
         os.getppid()  # a system call between the write and the read keeps their order
         return self.current == seq
@@ -277,7 +279,7 @@ class Child(asyncio.Protocol):
 
 
 def exit_text(end: Exit) -> str:
-    """Returns how a process ended, for a sentence that begins with it."""
+    """Returns how a process ended, as the end of a sentence."""
     if end.out_of_memory:
         return "ran out of memory"
     if end.signal is not None:

@@ -1,8 +1,8 @@
-"""Importing the code that a worker has kept: the finder and loader of its function processes.
+"""Imports the code that a worker has kept: the finder and loader of its function processes.
 
 A process that starts later, perhaps after an edit or a new deployment, imports the same code as
 those before it: all processes of a worker run one version until it is restarted. The agent keeps
-the modules in its memory (`store.py`) and hands each process its own copies, so that no job can
+the modules in its memory (`store.py`) and sends each process its own copies, so that no job can
 change what another one runs. The standard library and Windlass are left out.
 """
 
@@ -30,7 +30,7 @@ class Kept(NamedTuple):
 
     name: str
     file: str
-    places: list[str] | None  # where the modules of a package are; None if it is no package
+    places: list[str] | None  # where the modules of a package are; None if it is not a package
     code: types.CodeType
 
 
@@ -43,7 +43,7 @@ def is_keepable(name: str) -> bool:
 
 
 class Snapshot(MetaPathFinder):
-    """Asks for modules before they are looked for in the files of the machine."""
+    """Asks the agent for modules before they are looked for in local files."""
 
     def __init__(self, ask: Callable[[str], Kept | None]) -> None:
         self._ask = ask
@@ -86,7 +86,7 @@ class KeptLoader(Loader):
         exec(self._kept.code, module.__dict__)  # nosec B102: as every import does
 
     def get_code(self, _fullname: str) -> types.CodeType:
-        """Returns the module's code, as `runpy` and others ask for it."""
+        """Returns the module's code, as `runpy` and others request it."""
         return self._kept.code
 
     def get_filename(self, _fullname: str) -> str:
@@ -107,7 +107,7 @@ class KeptLoader(Loader):
         return Path(path).read_bytes()
 
     def get_resource_reader(self, fullname: str) -> Any:
-        """Returns what `importlib.resources` reads files with."""
+        """Returns a reader with which `importlib.resources` reads files."""
         return self._file(fullname).get_resource_reader(fullname)
 
     def _file(self, fullname: str) -> Any:
@@ -115,7 +115,7 @@ class KeptLoader(Loader):
 
 
 class Asking:
-    """Asks the agent for modules, one at a time, whatever thread imports them."""
+    """Asks the agent for modules, one at a time, whichever thread imports them."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -124,7 +124,7 @@ class Asking:
 
     def __call__(self, name: str) -> Kept | None:
         if os.getpid() != self._pid:
-            return None  # The connection is that of the process it was forked from.
+            return None  # The connection belongs to the process that this one was forked from.
         with self._lock:
             try:
                 self._connection.send(name.encode())
@@ -135,10 +135,10 @@ class Asking:
             return None
         with open(fds[0], "rb") as file:
             file.seek(0)
-            # Only the agent, which runs this Python, speaks at the other end.
+            # Only the agent, which runs this Python, is at the other end.
             return Kept(*marshal.loads(file.read()))  # nosec B302
 
 
 def use_snapshot(connection: socket.socket) -> None:
-    """Imports what the other processes of this worker import; they ask over this connection."""
+    """Makes this process import what the others of this worker import, over this connection."""
     Snapshot(Asking(connection)).install()

@@ -1,7 +1,7 @@
-"""Where a function is, asked over a connection beside that of its calls.
+"""The stack of a function, requested over a separate connection.
 
-A thread in the function's process answers, so it answers too while the function blocks, or holds
-up the loop of async functions. It runs only when it is asked.
+A thread in the function's process answers, so it works even while the function blocks, or blocks
+the loop of async functions. It runs only on request.
 """
 
 import _thread
@@ -19,7 +19,7 @@ import msgspec
 
 from windlass.wire.files import StackFrame, StackThread
 
-MAX_FRAMES: Final = 200  # the innermost of a thread
+MAX_FRAMES: Final = 200  # the innermost frames of a thread
 MAX_THREADS: Final = 50
 MAX_TEXT: Final = 300  # characters of a line of code
 NUMBER: Final = 8  # bytes
@@ -27,7 +27,7 @@ READ: Final = 65_536
 _OWN: Final = os.path.dirname(__file__) + os.sep
 _MACHINERY: Final = ("<frozen runpy>", _OWN)
 
-StacksOf = Callable[[int], "list[StackThread] | None"]  # of the call with this number
+StacksOf = Callable[[int], "list[StackThread] | None"]  # the stack of the call with this number
 _decode: Final = msgspec.json.Decoder(list[StackThread] | None).decode
 
 
@@ -35,7 +35,7 @@ _decode: Final = msgspec.json.Decoder(list[StackThread] | None).decode
 
 
 def answer_stacks(side: socket.socket, stacks_of: StacksOf) -> None:
-    """Answers from a thread of its own; other threads do not see it among theirs."""
+    """Answers from a thread of its own, which other threads do not list."""
     _thread.start_new_thread(_serve, (side, stacks_of))
 
 
@@ -53,7 +53,7 @@ def _serve(side: socket.socket, stacks_of: StacksOf) -> None:
 
 
 def of_threads(first: int) -> list[StackThread]:
-    """Returns the stacks of all threads but ours, that of the thread `first` before the others."""
+    """Returns the stacks of all threads but ours, the thread `first` before the others."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     frames = sys._current_frames()
     own = _thread.get_ident()
@@ -66,7 +66,7 @@ def of_threads(first: int) -> list[StackThread]:
 
 
 def of_task(task: "asyncio.Task[Any]", loop: asyncio.AbstractEventLoop, thread: int) -> StackThread:
-    """Returns where a task of this loop is; `thread` is that of the loop."""
+    """Returns the stack of a task of this loop; `thread` is the loop's."""
     if asyncio.current_task(loop) is task:
         running = sys._current_frames().get(thread)
         if running is not None:
@@ -85,7 +85,7 @@ def _calls(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
 
 
 def _awaited(coroutine: Any) -> Iterator[tuple[FrameType, int]]:
-    """Yields the calls of a coroutine that waits, down to what it waits for."""
+    """Yields the calls of a waiting coroutine, down to what it waits for."""
     while coroutine is not None:
         kind = next((k for k in ("cr", "gi", "ag") if hasattr(coroutine, f"{k}_frame")), None)
         if kind is None:
@@ -124,20 +124,20 @@ class SideChannel:
         self._turn = asyncio.Lock()
 
     async def ask(self, seq: int) -> list[StackThread] | None:
-        """Returns where this call is; None if it does not run there."""
+        """Returns the stack of this call; None if it does not run there."""
         loop = asyncio.get_running_loop()
         async with self._turn:
             self._asked += 1
             number = self._asked.to_bytes(NUMBER, "little")
             await loop.sock_sendall(self._side, number + seq.to_bytes(NUMBER, "little"))
-            while True:  # An answer that came too late for its asker is passed over.
+            while True:  # Skips an answer that came too late for its caller.
                 answered, body = await self._next()
                 if answered == number:
                     found: list[StackThread] | None = _decode(body)
                     return found
 
     async def _next(self) -> tuple[bytes, bytes]:
-        """Returns the next answer; what has come of it is kept if nobody waits any more."""
+        """Returns the next answer; keeps what has arrived if nobody waits any more."""
         loop, data = asyncio.get_running_loop(), self._data
         while True:
             end = 2 * NUMBER + int.from_bytes(data[NUMBER : 2 * NUMBER], "little")
@@ -156,6 +156,6 @@ class SideChannel:
 
 
 def side_channel() -> tuple[SideChannel, socket.socket]:
-    """Returns both ends of a connection; the second goes to the process."""
+    """Returns both ends of a connection; the second is for the process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     return SideChannel(ours), theirs

@@ -1,7 +1,7 @@
 """Environment variables that functions miss: jobs see few of those that their worker has.
 
-The child process knows which one it was, and only the worker knows whether it has that. Values
-are never read.
+The child process knows which one it was, and only the worker knows whether it has it. Values are
+never read.
 """
 
 import os
@@ -14,7 +14,7 @@ from windlass.domain.values.errors import causes_of
 
 OWN_START: Final = "WINDLASS_"  # never passed
 _LOOK_UP: Final = type(os.environ).__getitem__.__code__
-# What python-decouple, environs, django-environ and starlette say.
+# Messages of python-decouple, environs, django-environ and starlette.
 _SAYS: Final = re.compile(
     r"^(?P<a>[A-Za-z_]\w*) not found\. Declare it as envvar"
     r"|Environment variable \"(?P<b>[A-Za-z_]\w*)\" not set"
@@ -43,7 +43,7 @@ def _raised_in(trace: TracebackType | None) -> object:
 
 
 def advise(name: str | None, environ: Mapping[str, str]) -> str:
-    """Returns what a worker with this environment adds to the failure, or nothing."""
+    """Returns what a worker with this environment adds to the failure, if anything."""
     if name is None or name.startswith(OWN_START):
         return ""
     if name in environ:

@@ -1,4 +1,4 @@
-"""The codecs of a function: of its parameters and its result, made when it is first called."""
+"""The codecs of a function's parameters and result, made when it is first called."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ TOO_DEEP = Misfit("nested less deeply", "a very deep value")
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function, and how its values travel."""
+    """A parameter of a function, and the codec of its values."""
 
     name: str
     codec: Codec
 
 
 class CallCodec:
-    """How the arguments and the result of one function travel."""
+    """The codecs for the arguments and the result of one function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         plain = inspect.unwrap(function)
@@ -58,11 +58,11 @@ class CallCodec:
 
     @cached_property
     def may_return_files(self) -> bool:
-        """Whether a result can have a `Path` in it."""
+        """Returns whether a result can contain a `Path`."""
         return may_hold_files(self.result)
 
     def fits(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-        """Returns whether the function surely takes these; False if it takes a closer look."""
+        """Returns whether the function surely takes these; False if a full check is needed."""
         if kwargs or self._needed < 0 or len(args) < self._needed:
             return False
         return self._rest is not None or len(args) <= len(self._positional)

@@ -27,7 +27,7 @@ class Field(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The fields of a class; `exact`: it is made from them without code of its own."""
+    """The fields of a class; `exact`: it is built from them without code of its own."""
 
     fields: Sequence[Field]
     exact: bool
@@ -75,7 +75,7 @@ def _is_generated(kind: type) -> bool:
 
 
 class ClassCodec(Codec):
-    """A class with fields. Their codecs are made when they are first needed: it may hold itself."""
+    """A class with fields. Their codecs are made when first needed: a class may contain itself."""
 
     kinds = OBJECTS
 
@@ -150,19 +150,19 @@ class ClassCodec(Codec):
 
 
 def check_return(codec: Codec, encoded: Any, value: Any) -> None:
-    """Refuses a value that its own class would not bring back as it is."""
+    """Refuses a value that its own class would not restore unchanged."""
     try:
         back = codec.decode(encoded)
     except Misfit as misfit:
-        hint = f"it cannot be made again from its JSON: {misfit.got}"
+        hint = f"it cannot be restored from its JSON: {misfit.got}"
         raise Misfit(codec.name, shorten(value), hint) from None
     if not same(back, value):
-        hint = f"made again from its JSON it becomes {shorten(back)}"
+        hint = f"restored from its JSON, it becomes {shorten(back)}"
         raise Misfit(codec.name, shorten(value), hint)
 
 
 class PydanticCodec(Codec):
-    """A model of pydantic, which writes and reads it by its own rules."""
+    """A pydantic model, which writes and reads itself by its own rules."""
 
     kinds = frozenset({dict, list, str, int, float, bool, type(None)})
 
@@ -175,7 +175,7 @@ class PydanticCodec(Codec):
             return self.refuse(value)
         try:
             encoded = value.model_dump(mode="json", by_alias=True)
-        except Exception as error:  # pydantic's own, and those of the model's serializers
+        except Exception as error:  # errors of pydantic, and of the model's serializers
             hint = _AS_BASE64 if isinstance(error, UnicodeError) else ""
             raise Misfit(self.name, f"{type(error).__name__}: {error}", hint) from None
         encoded = escaped(encoded) if type(encoded) is dict else encoded
@@ -186,7 +186,7 @@ class PydanticCodec(Codec):
         body = msgspec.json.encode(unescaped(json) if type(json) is dict else json)
         try:
             return self._kind.model_validate_json(body)
-        except Exception as error:  # pydantic's own, and those of the model's validators
+        except Exception as error:  # errors of pydantic, and of the model's validators
             raise Misfit(self.name, str(error).replace("\n", " ")) from None
 
 
@@ -266,7 +266,7 @@ class EnumCodec(Codec):
 
 
 class LiteralCodec(Codec):
-    """One of some values."""
+    """One of a few given values."""
 
     def __init__(self, values: Sequence[Any], codecs: Sequence[Codec], name: str) -> None:
         self.name = name

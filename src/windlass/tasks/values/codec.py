@@ -1,4 +1,4 @@
-"""What a codec is, why it refuses a value, and the forms that stand for something else."""
+"""What a codec is, why it refuses a value, and the JSON forms with a special meaning."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -7,14 +7,16 @@ from windlass.domain.tasks.references import LITERAL, RESERVED, RESULT
 from windlass.domain.values.errors import shorten
 from windlass.tasks.handles import REFERRED, reference_of
 
-TYPE: Final = "$type"  # with VALUE: which member of a union a value is
+TYPE: Final = "$type"  # with VALUE: the member of a union that a value belongs to
 VALUE: Final = "$value"
 _SIMPLE: Final = frozenset({"None", "bool", "int", "float", "str"})
 _BUILT_IN: Final = (str, int, float, bytes, dict, list, tuple, set, frozenset)
 
 
 class Misfit(Exception):
-    """A value that cannot travel, or not as annotated; `where` leads to it from the parameter."""
+    """A value that cannot be encoded, or not as annotated; `where` leads to it from the
+    parameter.
+    """
 
     def __init__(self, expected: str, got: str, hint: str = "", where: str = "") -> None:
         super().__init__(expected, got, hint, where)
@@ -24,14 +26,14 @@ class Misfit(Exception):
         self.where = where
 
     def inside(self, place: str) -> "Misfit":
-        """Returns the same, seen from the value around it."""
+        """Returns the same error, as seen from the enclosing value."""
         return Misfit(self.expected, self.got, self.hint, place + self.where)
 
 
 class Codec:
     """Encodes and decodes the values of one annotation.
 
-    `name` is how messages name it, `kinds` are the types of JSON values that `encode` returns.
+    `name` is its name in messages, `kinds` are the types of JSON values that `encode` returns.
     """
 
     name: str
@@ -42,15 +44,15 @@ class Codec:
         raise NotImplementedError
 
     def decode(self, json: Any) -> Any:
-        """Returns the value that this JSON stands for; raises `Misfit`."""
+        """Returns the value for this JSON; raises `Misfit`."""
         raise NotImplementedError
 
     def parts(self) -> Iterable["Codec"]:
-        """Returns the codecs of what its values are made of."""
+        """Returns the codecs of the parts of its values."""
         return ()
 
     def refuse(self, value: Any) -> Any:
-        """Returns the reference that a handle of a job stands for; refuses everything else."""
+        """Returns the reference for a handle of a job; raises for everything else."""
         reference = reference_of(value)
         if reference is None:
             raise Misfit(self.name, described(value), advice(value, self.name))
@@ -64,14 +66,14 @@ class Codec:
 
 
 def escaped(encoded: dict[str, Any]) -> dict[str, Any]:
-    """Returns a dict so that nobody takes it for a reference."""
+    """Returns a dict escaped, so that it is not read as a reference."""
     if len(encoded) == 1 and next(iter(encoded)) in RESERVED:
         return {LITERAL: encoded}
     return encoded
 
 
 def unescaped(json: dict[str, Any]) -> Any:
-    """Returns what an escaped value is."""
+    """Returns the original of an escaped value."""
     return json[LITERAL] if len(json) == 1 and LITERAL in json else json
 
 
@@ -85,7 +87,8 @@ def described(value: Any) -> str:
 
 def advice(value: Any, annotated: str) -> str:
     """Returns what to write instead, for a value that its annotation does not allow."""
-    from windlass.tasks.values.compile import name_for  # it needs the codecs first
+    # imported here, since it needs the codecs first
+    from windlass.tasks.values.compile import name_for
 
     name = name_for(type(value))
     if isinstance(value, Iterator):
@@ -96,7 +99,7 @@ def advice(value: Any, annotated: str) -> str:
                 return f"make a {kind.__name__} of it, since its own class would be lost"
         if hasattr(value, "tolist"):  # arrays and numbers of numpy
             return "use its tolist()"
-        return "use JSON values, or a dataclass or another type that can travel"
+        return "use JSON values, or a dataclass or another supported type"
     # A text where a number belongs is a mistake of the caller, not of the annotation.
     wrong = name in _SIMPLE and annotated in _SIMPLE
     return "" if wrong or name == annotated else f"annotate it as {name}"

@@ -1,6 +1,6 @@
-"""Makes codecs of annotations; each is made once in a process.
+"""Makes codecs for annotations; each is made once per process.
 
-Type variables of generic classes stand for something, also in the bases of a class.
+It also resolves type variables of generic classes, even in the bases of a class.
 """
 
 import collections.abc
@@ -32,13 +32,13 @@ Variables = Mapping[Any, Any]
 
 
 def variables_of(generic: Any, arguments: tuple[Any, ...]) -> Variables:
-    """Returns what the variables of a generic class or alias stand for, given its arguments."""
+    """Returns the values of a generic class's or alias's type variables, given its arguments."""
     parameters = getattr(generic, "__parameters__", ()) or getattr(generic, "__type_params__", ())
     return dict(zip(parameters, arguments, strict=False))
 
 
 def substituted(annotation: Any, variables: Variables) -> Any:
-    """Returns an annotation with what its type variables stand for; unknown ones stay."""
+    """Returns an annotation with its type variables replaced; unknown ones stay."""
     if isinstance(annotation, typing.TypeVar):
         return variables.get(annotation, annotation)
     parameters = getattr(annotation, "__parameters__", ())
@@ -48,10 +48,10 @@ def substituted(annotation: Any, variables: Variables) -> Any:
 
 
 def variables_by_class(kind: type, variables: Variables) -> dict[type, Variables]:
-    """Returns what the variables of a class and of its bases stand for.
+    """Returns the values of the type variables of a class and of its bases.
 
-    In `class Users(Page[User])`, the `T` of `Page` is `User`; the same `T` may stand for
-    something else in another base.
+    In `class Users(Page[User])`, the `T` of `Page` is `User`; the same `T` may have another value
+    in another base.
     """
     found = {kind: variables}
     for base in vars(kind).get("__orig_bases__", kind.__bases__):
@@ -66,7 +66,7 @@ def variables_by_class(kind: type, variables: Variables) -> dict[type, Variables
 
 _NOTHING: Final = object()
 _KNOWN: Final[dict[Any, Codec]] = {**SCALARS, Path: PathCodec()}
-_MADE: Final[dict[tuple[Any, str], Codec]] = {}  # by annotation, as it is written
+_MADE: Final[dict[tuple[Any, str], Codec]] = {}  # by annotation as written
 _ABSTRACT: Final[dict[Any, tuple[type, ...]]] = {
     collections.abc.Sequence: (list, tuple),
     collections.abc.MutableSequence: (list,),
@@ -79,7 +79,7 @@ _MAPPINGS: Final = (dict, collections.abc.Mapping, collections.abc.MutableMappin
 
 
 class UnsupportedCodec(Codec):
-    """A type that cannot travel; only handles of jobs that yield JSON could stand for it."""
+    """A type that cannot be encoded; only handles of jobs that yield JSON could replace it."""
 
     kinds: frozenset[type] = frozenset()
 
@@ -95,8 +95,8 @@ class UnsupportedCodec(Codec):
         raise self.reject(value)
 
     def reject(self, _: Any) -> Misfit:
-        hint = "use a dataclass or another type that can travel"
-        return Misfit("of a type that can travel", self.name, hint)
+        hint = "use a dataclass or another supported type"
+        return Misfit("of a supported type", self.name, hint)
 
     def decode(self, json: Any) -> Any:
         if reference_of(json) is not None:  # of a step that returned handles
@@ -110,10 +110,10 @@ def codec_for(annotation: Any) -> Codec:
         return PLAIN
     try:
         found = _KNOWN.get(annotation) or _MADE.get((annotation, repr(annotation)))
-    except TypeError:  # one that cannot be hashed, such as Literal[[]]
+    except TypeError:  # an unhashable one, such as Literal[[]]
         return UnsupportedCodec(annotation)
     if found is None:
-        # `str | date` equals `date | str`, and still is another: the first that fits is read.
+        # `str | date` equals `date | str`, but differs: the first member that fits is used.
         found = _MADE[annotation, repr(annotation)] = _make(annotation)
     return found
 
@@ -231,7 +231,7 @@ def _fields_of(kind: Any, variables: Variables) -> Callable[[], Mapping[str, Cod
     def fields() -> Mapping[str, Codec]:
         found: dict[str, Codec] = _Fields()
         known = variables_by_class(kind, variables)
-        if typing.is_typeddict(kind):  # It has the annotations of its bases itself.
+        if typing.is_typeddict(kind):  # It already has the annotations of its bases.
             known = {kind: {k: v for each in reversed(known.values()) for k, v in each.items()}}
         for owner in reversed(kind.__mro__):
             space = vars(sys.modules.get(owner.__module__, types))
@@ -245,14 +245,14 @@ def _fields_of(kind: Any, variables: Variables) -> Callable[[], Mapping[str, Cod
 
 
 class _Fields(dict[str, Codec]):
-    """Codecs by the names of fields; one without an annotation takes plain JSON."""
+    """Codecs by field name; a field without an annotation takes plain JSON."""
 
     def __missing__(self, name: str) -> Codec:
         return PLAIN
 
 
 def resolved(annotation: Any, space: Mapping[str, Any], local: Mapping[str, Any]) -> Any:
-    """Returns an annotation with its names looked up; one that is unknown counts as none."""
+    """Returns an annotation with its names resolved; an unknown one counts as none."""
     holder = SimpleNamespace(__annotations__={"it": annotation})
     try:
         hints = typing.get_type_hints(holder, dict(space), dict(local))
@@ -269,7 +269,7 @@ def name_of(annotation: Any) -> str:
 
 
 def name_for(kind: type) -> str | None:
-    """Returns how to annotate a parameter for values of this type; None if they cannot travel."""
+    """Returns how to annotate a parameter for values of this type; None if unsupported."""
     if kind in (list, tuple, set, frozenset):
         return f"{kind.__name__}[…]"
     if kind is dict:

@@ -52,7 +52,7 @@ class PlainCodec(Codec):
         return self.escape(encoded)
 
     def escape(self, encoded: dict[str, Any]) -> dict[str, Any]:
-        """Returns a dict so that nobody takes it for a reference."""
+        """Returns a dict escaped, so that it is not read as a reference."""
         return escaped(encoded)
 
     def decode(self, json: Any) -> Any:
@@ -67,7 +67,7 @@ class PlainCodec(Codec):
         return json
 
     def _decode_literal(self, json: Any) -> Any:
-        """Decodes what is inside a literal: only what looks like a reference is special there."""
+        """Decodes the inside of a literal: only what looks like a reference is special there."""
         if type(json) is dict:
             return {key: self.decode(item) for key, item in json.items()}
         return self.decode(json)
@@ -131,12 +131,12 @@ class ItemsCodec(Codec):
         except TypeError as error:
             raise Misfit(self.name, str(error)) from None
         if len(made) != len(decoded):
-            raise Misfit(f"{self.name} without the same item twice", "one that has")
+            raise Misfit(f"{self.name} without duplicate items", "one that has")
         return made
 
 
 def _order(encoded: list[Any]) -> None:
-    """Puts the items of a set in order, so that equal sets are equal JSON."""
+    """Sorts the items of a set, so that equal sets give equal JSON."""
     try:
         encoded.sort()
     except TypeError:
@@ -192,7 +192,9 @@ def _each(actions: Sequence[Callable[[Any], Any]], items: Sequence[Any]) -> list
 
 
 class DictCodec(Codec):
-    """A dict. Keys that are no text travel as text if that is clear, else with it in pairs."""
+    """A dict. Keys that are not text are written as text if unambiguous, else in a list of
+    pairs.
+    """
 
     def __init__(self, key: Codec, value: Codec, name: str) -> None:
         self.name = name

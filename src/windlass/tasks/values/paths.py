@@ -9,7 +9,9 @@ from windlass.tasks.values.codec import Codec, Misfit
 
 
 class PathCodec(Codec):
-    """A file. It is encoded as a `LocalFile`, and decoded from where the worker has put it."""
+    """A file. It is encoded as a `LocalFile`, and decoded to the path where the worker placed
+    it.
+    """
 
     name = "Path"
     kinds = frozenset({str})
@@ -21,8 +23,8 @@ class PathCodec(Codec):
         if not isinstance(value, Path):
             return self.refuse(value)
         if not value.is_file():
-            what = "a directory" if value.is_dir() else "which is not there"
-            hint = "it is sent with the job; send the path of a file on the worker as str"
+            what = "a directory" if value.is_dir() else "which does not exist"
+            hint = "it is sent with the job; to name a file on the worker, send its path as str"
             raise Misfit("a file on this machine", f"{value}, {what}", hint)
         return LocalFile(value)
 
@@ -33,14 +35,14 @@ class PathCodec(Codec):
 
 
 def may_hold_files(codec: Codec) -> bool:
-    """Returns whether a value of this annotation can have a `Path` in it."""
+    """Returns whether a value of this annotation can contain a `Path`."""
     seen: set[int] = set()
     waiting = [codec]
     while waiting:
         found = waiting.pop()
         if isinstance(found, PathCodec):
             return True
-        if id(found) not in seen:  # a class may hold itself
+        if id(found) not in seen:  # a class may contain itself
             seen.add(id(found))
             waiting.extend(found.parts())
     return False

@@ -1,6 +1,6 @@
-"""Values that nobody has annotated: payloads of signals, answers, arguments of named tasks.
+"""Values without annotations: payloads of signals, answers, arguments of named tasks.
 
-Only plain JSON passes, because nobody could tell what a set or a date was before.
+Only plain JSON passes, because nobody could tell that a value had been a set or a date.
 """
 
 from typing import Any, Final
@@ -12,14 +12,14 @@ from windlass.tasks.values.containers import PlainCodec, encode_items
 
 
 class _Unchanged(PlainCodec):
-    """JSON in which nothing stands for something else."""
+    """JSON without special forms."""
 
     def refuse(self, value: Any) -> Any:
         raise Misfit(self.name, described(value))
 
 
 class _Named(PlainCodec):
-    """Arguments of a task by name: references are meant as such, and a tuple is a list."""
+    """Arguments of a task by name: references keep their meaning, and a tuple becomes a list."""
 
     def refuse(self, value: Any) -> Any:
         if type(value) is tuple:
@@ -36,7 +36,7 @@ _NAMED: Final = _Named()
 
 
 def plain_json(field: str, value: Any) -> Any:
-    """Returns a value that is plain JSON already; raises `InvalidInput` for all others."""
+    """Returns a value that is already plain JSON; raises `InvalidInput` for all others."""
     _encoded(_UNCHANGED, field, value)
     return value
 

@@ -71,7 +71,7 @@ class IntCodec(Codec):
 
 
 def too_large(value: int) -> Misfit:
-    """Returns the error for an int that JSON readers cannot be trusted with."""
+    """Returns the error for an int that JSON readers may not read exactly."""
     return Misfit("an int of at most 64 bits", shorten(value), "send it as text, or as a Decimal")
 
 
@@ -123,7 +123,7 @@ class StrCodec(Codec):
 
 
 def checked_text(text: str) -> str:
-    """Returns the text; refuses halves of characters, which no file and no network carries."""
+    """Returns the text; refuses lone surrogates, which cannot be encoded as UTF-8."""
     if not text.isascii():
         try:
             text.encode()
@@ -135,7 +135,7 @@ def checked_text(text: str) -> str:
 
 
 class TextCodec(Codec):
-    """A type whose values travel as text."""
+    """A type whose values are encoded as text."""
 
     kinds = TEXT
 
@@ -158,7 +158,7 @@ class TextCodec(Codec):
 
 
 class DurationCodec(TextCodec):
-    """`timedelta`: ISO 8601, and on the way in also seconds and text such as 15m."""
+    """`timedelta`: ISO 8601; as input also seconds and text such as 15m."""
 
     def __init__(self) -> None:
         super().__init__(timedelta, msgspec.to_builtins, _read_duration)
@@ -184,7 +184,7 @@ def _read_duration(text: str) -> timedelta:
 
 
 def _write_moment(value: datetime) -> str:
-    """Returns the time with its offset; one of a named zone also names that."""
+    """Returns the time with its offset, and with the name of its zone if it has one."""
     return value.isoformat() + _zone_name(value, value.tzinfo)
 
 
@@ -198,12 +198,12 @@ def _write_time(value: time) -> str:
 def _zone_name(value: Any, zone: tzinfo | None) -> str:
     if zone is None or type(zone) is timezone:
         return ""
-    from zoneinfo import ZoneInfo  # few programs need it
+    from zoneinfo import ZoneInfo  # few programs need this import
 
     if type(zone) is ZoneInfo and zone.key:
         return f"[{zone.key}]"
     hint = "use timezones of datetime.timezone or zoneinfo"
-    raise Misfit("a datetime whose timezone can travel", described(value), hint)
+    raise Misfit("a datetime with a supported timezone", described(value), hint)
 
 
 def _read_moment(text: str) -> datetime:

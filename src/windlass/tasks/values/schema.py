@@ -1,7 +1,7 @@
 """Describes the arguments of a function as a JSON schema, and the answers to `windlass.ask`.
 
-It is for people who fill in a form. What the codecs accept decides; an annotation that a schema
-cannot express stands as any JSON, with its name as the title.
+It is for people who fill in a form. The codecs decide what is accepted; an annotation that a schema
+cannot express appears as any JSON, with its name as the title.
 """
 
 import inspect
@@ -64,9 +64,9 @@ def _parameter(
     try:
         default = codec_for(annotation).encode(parameter.default)
         msgspec.json.encode(default)
-    except Exception:  # A default that cannot travel is not shown.
+    except Exception:  # A default that cannot be encoded is not shown.
         return schema
-    # Beside a reference, other words are ignored by old readers of schemas.
+    # Old readers of schemas ignore other keywords beside a reference.
     return {"allOf": [schema], "default": default} if "$ref" in schema else {
         **schema, "default": default,
     }  # fmt: skip
@@ -82,7 +82,7 @@ def schema_of(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     is_class = isinstance(annotation, type)
     if pydantic is not None and is_class and issubclass(annotation, pydantic.BaseModel):
         return _of_model(annotation, definitions)
-    if annotation in (datetime, time):  # msgspec tells their format only with a zone.
+    if annotation in (datetime, time):  # msgspec reports their format only with a zone.
         return {"type": "string", "format": "time" if annotation is time else "date-time"}
 
     def of_other(kind: Any) -> dict[str, Any]:
@@ -103,16 +103,16 @@ def schema_of(annotation: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 def _of_model(model: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     try:
         schema = model.model_json_schema()
-    except Exception:  # A model of its own making may not be describable.
+    except Exception:  # A type of its own may not have a schema.
         return {"title": name_of(model)}
     definitions.update(schema.pop("$defs", {}))
     return dict(schema)
 
 
 def answer_schema(annotation: Any) -> dict[str, Any]:
-    """Returns the JSON Schema of answers of a type; refuses types whose values cannot travel.
+    """Returns the JSON Schema for answers of a type; refuses unsupported types.
 
-    What the server cannot check of it is left out: the job looks at the answer too.
+    What the server cannot check is left out: the job checks the answer too.
     """
     if isinstance(codec_for(annotation), UnsupportedCodec):
         expected = (
@@ -135,7 +135,7 @@ def read_answer(annotation: Any, value: Any) -> Any:
 
 
 def _checkable(schema: Any) -> Any:
-    """Returns a schema without the words that servers do not know."""
+    """Returns a schema without the keywords that servers do not know."""
     if not isinstance(schema, dict):
         return schema
     kept = {name: value for name, value in schema.items() if name in KNOWN}

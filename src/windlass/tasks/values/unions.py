@@ -1,6 +1,6 @@
-"""Codecs of unions, and of abstract types that several concrete ones stand for.
+"""Codecs of unions, and of abstract types with several concrete ones.
 
-A union takes the type whose value comes back as it was: equal, and of the same types throughout.
+A union uses the type that restores the value unchanged: equal, and of the same types throughout.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from windlass.tasks.values.scalars import NoneCodec
 
 
 def same(a: Any, b: Any) -> bool:
-    """Returns whether two values are equal and of equal types, also inside."""
+    """Returns whether two values and their types are equal, at every level."""
     kind = type(a)
     if kind is not type(b):
         return False
@@ -88,10 +88,10 @@ class OptionalCodec(Codec):
 class UnionCodec(Codec):
     """One of several types.
 
-    A value travels as that of its own type if no other could take it for its own, else with the
-    type's name beside it: `{"$type": "date", "$value": "2026-01-31"}`. Python takes `str | date`
-    and `date | str` for equal, and may give one process the one and another process the other. So
-    the order of the members must not matter for what a value becomes, unless they are `ranked`.
+    A value is encoded by its own type if no other member could read it as its own, else with the
+    type's name: `{"$type": "date", "$value": "2026-01-31"}`. Python considers `str | date` and
+    `date | str` equal, and may give one process the one and another process the other. So the order
+    of the members must not affect the result, unless they are `ranked`.
     """
 
     def __init__(self, members: Sequence[Codec], name: str, *, ranked: bool = False) -> None:
@@ -138,7 +138,7 @@ class UnionCodec(Codec):
         return self.refuse(value)
 
     def _is_clear(self, encoded: Any, value: Any) -> bool:
-        """Whether a reader that knows only the union gets the same value back."""
+        """Returns whether a reader that knows only the union restores the same value."""
         if not _returns(self, encoded, value):
             return False
         kind = type(encoded)
@@ -146,7 +146,7 @@ class UnionCodec(Codec):
         return all(_returns(member, encoded, value) is not False for member in likely)
 
     def _checked(self, tagged: dict[str, Any], value: Any) -> dict[str, Any]:
-        """Returns a value with the name of its type, unless two members have that name."""
+        """Returns a value with the name of its type, unless two members share that name."""
         if not same(self.decode(tagged), value):
             hint = "rename one of them, or use parameters of their own"
             raise Misfit(self.name, f"two types with the name {tagged[TYPE]}", hint)
@@ -166,7 +166,7 @@ class UnionCodec(Codec):
 
 
 def _returns(codec: Codec, encoded: Any, value: Any) -> bool | None:
-    """Returns whether JSON comes back as a value; None if it does not come back at all."""
+    """Returns whether JSON restores a value; None if it cannot be decoded at all."""
     try:
         return same(codec.decode(encoded), value)
     except Misfit:
@@ -174,7 +174,7 @@ def _returns(codec: Codec, encoded: Any, value: Any) -> bool | None:
 
 
 def has_reference(encoded: Any) -> bool:
-    """Returns whether encoded JSON waits for the result of a job, or for a file."""
+    """Returns whether encoded JSON refers to the result of a job, or to a file."""
     if type(encoded) is list:
         return any(map(has_reference, encoded))
     if type(encoded) is not dict:

@@ -4,12 +4,12 @@ import msgspec
 
 
 class WorkerSpell(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt on a worker, from when it was assigned until it ended.
+    """An attempt on a worker, from assignment to end.
 
-    Times are None where they lie outside the part of the log that was read, or have not come.
-    `job` and what describes it are None for a job that the caller may not see. `state` is where
-    the job went: completed, failed, retrying, queued, suspended…; running or assigned while it
-    lasts. Only the newest attempts and those that last have a `name`.
+    Times are None if they are outside the part of the log that was read, or have not come. `job`
+    and its description are None for a job that the caller may not see. `state` is where the job
+    went: completed, failed, retrying, queued, suspended…; running or assigned while it lasts. Only
+    the newest and the current attempts have a `name`.
     """
 
     attempt: int
@@ -35,8 +35,8 @@ class WorkerChange(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker did between two times.
 
-    Attempts come by start, changes newest first. With `more` there are others, which were left
-    out: those before `complete_from`.
+    Attempts are ordered by start, changes newest first. With `more`, others before `complete_from`
+    were left out.
     """
 
     begin: str = msgspec.field(name="from")
@@ -49,9 +49,9 @@ class WorkerHistory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PoolMachine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine of a pool: when it was requested, when its worker was there, and its end.
+    """A machine of a pool: when it was requested, when its worker enrolled, and its end.
 
-    Times are None where they lie outside the part of the log that was read, or have not come.
+    Times are None if they are outside the part of the log that was read, or have not come.
     """
 
     name: str
@@ -82,9 +82,9 @@ class PoolFigures(msgspec.Struct, frozen=True, kw_only=True):
     """A pool over time, in slots of `step` seconds; None where nothing is known.
 
     `wanted` is the most it wanted in a slot, before limits, and `latency_seconds` the longest it
-    expected; None also if no worker could run the work. Seconds and money of machines are those of
-    the month so far, `budget_seconds` what a month may take; None means no limit. `started` and
-    `ended` count machines.
+    expected; also None if no worker could run the work. Seconds and cost of machines are for the
+    month so far, `budget_seconds` is the month's limit; None means no limit. `started` and `ended`
+    count machines.
     """
 
     step: int
@@ -112,9 +112,9 @@ class PoolReason(msgspec.Struct, frozen=True, kw_only=True):
 class PoolHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What a pool did between two times.
 
-    Machines come by request, changes newest first. `sizes` begins with the size at `from`. With
-    `more` there are others, which were left out: those before `complete_from`. `reasons` are those
-    of the plan, newest first.
+    Machines are ordered by request, changes newest first. `sizes` begins with the size at `from`.
+    With `more`, others before `complete_from` were left out. `reasons` come from the plan, newest
+    first.
     """
 
     begin: str = msgspec.field(name="from")

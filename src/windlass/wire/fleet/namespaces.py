@@ -6,7 +6,8 @@ import msgspec
 class NamespaceLoad(msgspec.Struct, frozen=True, kw_only=True):
     """A namespace: the jobs that workers hold, and those a worker could take now.
 
-    With `more`, at least so many are ready. `weight` is None for callers who may not set it.
+    With `more`, the number of ready jobs is a lower bound. `weight` is None for callers who may not
+    set it.
     """
 
     name: str

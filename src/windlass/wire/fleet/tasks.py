@@ -1,4 +1,4 @@
-"""Messages about tasks and what they take, version 1."""
+"""Messages about tasks and their arguments, version 1."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import msgspec
 class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A task, or a function by its path, as a form needs it.
 
-    `schema` is the JSON schema of its arguments, empty if they are not known; with `positional`
-    they are sent as a list, in this `order`. `options` are the defaults of its jobs.
-    `workers` counts those that have it; it is 0 for built-in tasks.
+    `schema` is the JSON schema of its arguments, empty if unknown; if `positional`, they are sent
+    as a list, in this `order`. `options` are the defaults of its jobs. `workers` counts the workers
+    that have it; it is 0 for built-in tasks.
     """
 
     name: str
@@ -26,7 +26,7 @@ class TaskInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TaskList(msgspec.Struct, frozen=True):
-    """With `more`, workers have told of further ones."""
+    """With `more`, workers have reported further ones."""
 
     tasks: list[TaskInfo]
     more: bool = False
@@ -46,9 +46,9 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a job, or how it is submitted by command line and by Python.
+    """What is wrong with a job, or how to submit it by command line and by Python.
 
-    `call` runs its function in place, without a queue. `notes` do not keep it from being submitted.
+    `call` runs its function locally, without a queue. `notes` do not prevent its submission.
     """
 
     problems: list[Problem]

@@ -17,10 +17,10 @@ class FleetWorker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FleetPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Workers by name, from one page on; `next` is the `after` of the next page.
+    """Workers by name, one page; `next` is the `after` of the next page.
 
-    `statuses` counts all workers that the other filters take, `kinds` those of each kind by
-    status, whatever state and kind were asked for.
+    `statuses` counts all workers that match the other filters, `kinds` those of each kind by
+    status, regardless of the filters on state and kind.
     """
 
     workers: list[FleetWorker]

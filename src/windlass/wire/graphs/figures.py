@@ -1,4 +1,4 @@
-"""How far a workflow is, what holds it up, when its attempts ran, and what two runs differ in."""
+"""The progress of a workflow, what holds it up, when its attempts ran, and how two runs differ."""
 
 from typing import Any
 
@@ -14,11 +14,13 @@ class ChainJob(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     state: str
     ms: int
-    known: bool  # False: no such job has run before, and it counts as nothing
+    known: bool  # False: no such job has run before, so it counts as 0
 
 
 class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
-    """The chain of dependent jobs that takes longest; `left_out` counts jobs in its middle."""
+    """The chain of dependent jobs that takes longest; `left_out` counts omitted jobs in its
+    middle.
+    """
 
     jobs: list[ChainJob]
     length: int
@@ -37,10 +39,10 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkflowProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a workflow is; times are milliseconds from now.
+    """The progress of a workflow; times are milliseconds from now.
 
-    `left` says when it may end if `at_once` jobs run at a time; null if it has ended or
-    if nobody knows. `unknown` jobs have no known run time and count as nothing.
+    `left` says when it may end if `at_once` jobs run at a time; null if it has ended or is unknown.
+    `unknown` jobs have no known run time and count as 0.
     """
 
     workflow: int
@@ -78,7 +80,7 @@ class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TimelineGap(msgspec.Struct, frozen=True, kw_only=True):
-    """A time in which nothing ran."""
+    """A period in which nothing ran."""
 
     start: int
     end: int
@@ -87,8 +89,8 @@ class TimelineGap(msgspec.Struct, frozen=True, kw_only=True):
 class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True):
     """When attempts ran. Times are milliseconds since 1970.
 
-    `lanes` begin with number `first` of `lanes_total`. In a gap no attempt ran, so that it can be
-    drawn short.
+    `lanes` begin with number `first` of `lanes_total`. No attempt ran in a gap, so it can be drawn
+    short.
     """
 
     workflow: int
@@ -107,7 +109,7 @@ class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
-    """A job in one of two runs; times are milliseconds, null if there are none yet."""
+    """A job in one of two runs; times are milliseconds, null if unknown."""
 
     job: int
     state: str
@@ -124,7 +126,7 @@ class ComparedArgument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that differs: its state, its arguments, how long it ran or waited, or it is in one."""
+    """A job that differs in state, arguments, run time or wait, or is in only one run."""
 
     name: str
     a: ComparedSide | None
@@ -148,7 +150,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkflowComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What two workflows differ in, the largest differences first; at most so many are listed."""
+    """The differences of two workflows, the largest first, up to a limit."""
 
     a: Compared
     b: Compared

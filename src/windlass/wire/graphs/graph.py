@@ -4,10 +4,10 @@ import msgspec
 
 
 class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A job, or a group of jobs, with its place on the plane.
+    """A job, or a group of jobs, with its position.
 
     `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
-    open group around it. `layer` and `last_layer` say how many jobs are before it in the longest
+    open group around it. `layer` and `last_layer` say how many jobs precede it in the longest
     chain. `critical` means that the longest chain goes through it.
     """
 
@@ -29,7 +29,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Dependencies between two nodes that are not open: `target` waits for `source`."""
+    """Dependencies between two closed nodes: `target` waits for `source`."""
 
     source: str
     target: str
@@ -38,11 +38,11 @@ class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkflowGraph(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of a workflow's graph. Each group comes before what is in it.
+    """What is shown of a workflow's graph. Each group comes before its contents.
 
-    `version` changes when jobs are added or retried: then the graph is to be asked for again.
-    `left_closed` are groups that were asked for and would have been too much. Of more edges than
-    are shown, those with the most dependencies are; `edges_left_out` counts the others.
+    `version` changes when jobs are added or retried: then request the graph again. `left_closed`
+    are requested groups that did not fit. If there are too many edges, those with the most
+    dependencies are shown; `edges_left_out` counts the others.
     """
 
     workflow: int
@@ -59,7 +59,7 @@ class WorkflowGraph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphStates(msgspec.Struct, frozen=True, kw_only=True):
-    """The states of what is shown, by node, without its positions."""
+    """The states of the shown nodes, without positions."""
 
     workflow: int
     version: str

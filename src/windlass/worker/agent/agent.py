@@ -1,4 +1,4 @@
-"""The agent: one worker's process. It runs the agent core on this machine until stopped."""
+"""The agent: the process of one worker. It runs the agent core on this machine until stopped."""
 
 import asyncio
 import os
@@ -26,8 +26,8 @@ from windlass.worker.core.ports import Ports
 from windlass.worker.keeper.processes import boottime
 
 WHY_ONE = (
-    "with isolation process, jobs can get at each other's files: --namespaces a,b lets the worker "
-    "take jobs of these namespaces, '*' of all"
+    "with isolation process, jobs can read each other's files: --namespaces a,b lets the "
+    "worker take jobs of these namespaces, '*' of all"
 )
 
 log = structlog.get_logger()
@@ -59,32 +59,32 @@ class Agent:
 
     @property
     def worker(self) -> int:
-        """Its number at the server; 0 before it has enrolled."""
+        """Returns its id at the server; 0 before it has enrolled."""
         return self.core.worker
 
     @property
     def incarnation(self) -> int:
-        """Which incarnation of the worker it is; 0 before it has enrolled."""
+        """Returns the number of its incarnation; 0 before it has enrolled."""
         return self.core.incarnation
 
     @property
     def enrolled(self) -> asyncio.Event:
-        """Set while an incarnation is under way."""
+        """Is set while an incarnation is active."""
         return self.core.enrolled
 
     @property
     def keeper_pid(self) -> int:
-        """The process that watches over the jobs."""
+        """Returns the pid of the process that watches over the jobs."""
         return self.machine.keeper_pid
 
-    # Being stopped
+    # Stopping
 
     def drain(self) -> None:
-        """Takes no more jobs, lets those that run end, and stops."""
+        """Takes no more jobs, lets running ones finish, and stops."""
         self.core.drain()
 
     def stop(self) -> None:
-        """Stops everything that runs, hands it back, and stops."""
+        """Stops all running jobs, hands them back, and stops."""
         self.core.stop()
 
     def obey_signals(self) -> None:
@@ -121,20 +121,22 @@ class Agent:
 
     @property
     def _serves_one(self) -> bool:
-        """Whether its jobs could get at each other, and nobody has said that they may."""
+        """Returns whether its jobs could reach each other's files without explicit permission."""
         options = self._options
         is_open = self.machine.isolation.default == WEAKEST and not options.trusts_jobs
         return is_open and not options.namespaces
 
     @property
     def _jobs(self) -> Jobs:
-        """How jobs start programs here: the server shall know of no tool that they cannot start."""
+        """Returns how jobs start programs here, so that the server never hears of a tool they
+        cannot use.
+        """
         return jobs_in(self.machine.isolation)
 
     async def _find_gpus(self) -> dict[str, Any]:
-        """Looks for GPUs that no other worker of this machine has found first.
+        """Looks for GPUs that no other worker of this machine has claimed.
 
-        If the options name some, it is for whoever started the workers to divide them.
+        If the options name some, whoever started the workers has to divide them.
         """
         named = resource_key(GPUS) in self._options.metadata
         return await find_gpus(os.environ, (lambda _: True) if named else self._gpu_locks.take)
@@ -157,7 +159,7 @@ class Agent:
         self.core.tell_metadata(self.machine.metadata)
 
     def _describe(self, found: dict[str, Any]) -> None:
-        """Adds what was found to the metadata; what the options say counts more."""
+        """Adds what was found to the metadata; the options override it."""
         machine, tasks = self.machine, sorted(self._executors)
         told = {**self._options.secrets.metadata, **self._options.metadata}
         if self._serves_one:

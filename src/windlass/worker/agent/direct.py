@@ -16,7 +16,7 @@ from windlass.wire.sync import SyncReply, SyncRequest
 
 
 class Files(Protocol):
-    """Where logs, progress and artifacts go; the same methods as a `Gateway` has."""
+    """Where logs, progress and artifacts go; it has the same methods as a `Gateway`."""
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int: ...
 
@@ -56,7 +56,7 @@ class DirectGateway:
         submit: Submit | None = None,
         step: Step | None = None,
     ) -> None:
-        self.woken: Callable[[], None] | None = None  # called when a job may come at once
+        self.woken: Callable[[], None] | None = None  # called when a job may come soon
         self._engine = engine
         self._submit = submit
         self._step = step
@@ -78,19 +78,19 @@ class DirectGateway:
         return await self._engine.sync(worker, request, self.woken)
 
     async def leave(self, worker: int, incarnation: int) -> None:
-        """Says that this incarnation has ended."""
+        """Reports that this incarnation has ended."""
         await self._engine.workers.leave(worker, incarnation)
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one."""
         if self._submit is None:
-            raise Conflict("no_submit", "this worker has no way to submit jobs")
+            raise Conflict("no_submit", "this worker cannot submit jobs")
         return await self._submit(holder, request)
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
-        """Stores a step of the function, or begins what it waits for."""
+        """Stores a step of the function, or begins its wait."""
         if self._step is None:
-            raise Conflict("no_steps", "this worker has no way to store steps")
+            raise Conflict("no_steps", "this worker cannot store steps")
         return await self._step(holder, request)
 
     def interrupt(self, worker: int) -> None:
@@ -102,7 +102,7 @@ class DirectGateway:
 
 
 async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> EnrolReply:
-    """Enrols a worker and returns the rules it has to keep."""
+    """Enrols a worker and returns the rules it has to follow."""
     enrolled = await engine.workers.enrol(
         Enrolment(
             name=request.name,

@@ -1,14 +1,14 @@
-"""What jobs see of the agent's environment, never its credentials, and files of variables.
+"""The part of the agent's environment that jobs see, never its credentials, and files of variables.
 
-Jobs of a worker see a short list of variables and those that its operator names. Functions of an
-embedded client see all that the program sees. Names that begin with `WINDLASS_` are Windlass's own
-(tokens, codes, secrets, addresses of stores and servers) and never pass.
+Jobs of a worker see a short list of variables and those named by its operator. Functions of an
+embedded client see everything the program sees. Names that begin with `WINDLASS_` are Windlass's
+own (tokens, codes, secrets, addresses of stores and servers) and are never passed on.
 
-A file of variables has a line `NAME=VALUE` for each. Blank lines and lines that begin with `#` do
-not count, and `export` before a name is allowed. A value in single quotes is taken as it is; in
-double quotes `\\n`, `\\t`, `\\"`, `\\$` and `\\\\` are written for what they stand for; any other
-value ends with its line. A line with a name alone takes the variable from where the file is read.
-Nothing is substituted.
+A file of variables has one `NAME=VALUE` per line. Blank lines and lines that begin with `#` are
+ignored, and `export` before a name is allowed. A value in single quotes is literal; in double
+quotes `\\n`, `\\t`, `\\"`, `\\$` and `\\\\` are escapes; any other value ends with its line. A line
+with only a name takes the variable from the environment of the process that reads the file. Nothing
+is substituted.
 """
 
 import os
@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\[nt"$\\])*)"')
 _ESCAPED: Final = re.compile(r"\\(.)")
 _STANDS_FOR: Final = {"n": "\n", "t": "\t"}
-_HIDDEN: Final = "something else"  # what is wrong may be a secret, so messages do not show it
+_HIDDEN: Final = "something else"  # the wrong text may be a secret, so messages do not show it
 
 
 class Variable(NamedTuple):
@@ -36,7 +36,7 @@ class Variable(NamedTuple):
 
 
 def is_variable_name(text: str) -> bool:
-    """Returns whether every shell takes this for the name of a variable."""
+    """Returns whether every shell accepts this as the name of a variable."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -79,7 +79,7 @@ def _value(text: str, where: str) -> str:
 
 
 OWN_START: Final = "WINDLASS_"
-# Names that programs need to find their files and speak their language.
+# Names that programs need to find their files and to choose their language.
 KEPT: Final = frozenset({
     "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
     "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "TZ", "USER", "VIRTUAL_ENV",
@@ -119,8 +119,8 @@ def named_variables(
 ) -> dict[str, str]:
     """Returns the variables that an operator gives to all jobs; raises `InvalidInput`.
 
-    `patterns` are of names in `environ`. `file` counts more, and `env` (`NAME` or `NAME=VALUE`)
-    most.
+    `patterns` match names in `environ`. `file` overrides them, and `env` (`NAME` or `NAME=VALUE`)
+    overrides both.
     """
     shapes = tuple(patterns)
     found = {
@@ -134,7 +134,7 @@ def named_variables(
     for word in env:
         name, given, value = word.partition("=")
         if not is_variable_name(name):
-            # What stands there may be a secret without its name.
+            # The entry may be a secret without its name.
             raise InvalidInput("--env", "NAME or NAME=VALUE", "something else")
         found[name] = _taken(environ, name, value if given else None, "--env")
     return found
@@ -148,7 +148,9 @@ def _taken(environ: Mapping[str, str], name: str, value: str | None, field: str)
             raise InvalidInput(field, f"{name}=VALUE, or {name} in the worker's environment", name)
         return environ[name]
     if "\0" in value:
-        raise InvalidInput(field, f"a value of {name} without NUL characters", "one with some")
+        raise InvalidInput(
+            field, f"a value of {name} without NUL characters", "a file with variables"
+        )
     return value
 
 

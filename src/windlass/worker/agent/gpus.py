@@ -1,10 +1,10 @@
 """The GPUs of a machine, as `nvidia-smi` or `rocm-smi` lists them, and which worker offers them.
 
-An index is what CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES calls a GPU. A worker that was itself
-started with some of them visible, for example by another scheduler, offers those only.
+An index is the GPU's number in CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES. A worker that was
+itself started with only some of them visible, for example by another scheduler, offers only those.
 
-Workers of one machine each find all GPUs. A file per GPU is locked while the worker that offers it
-lives; the system releases it when the worker dies.
+Each worker of a machine finds all GPUs. The worker that offers one holds a lock on the GPU's file;
+the system releases it when the worker dies.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _AMD_QUESTIONS: Final = (
     "--showproductname", "--showmeminfo", "vram", "--showuniqueid", "--showdriverversion",
 )  # fmt: skip
 _CARD: Final = re.compile(r"card([0-9]{1,9})")
-DIGITS: Final = 18  # of a number that counts
+DIGITS: Final = 18  # significant digits of a number
 
 
 class Gpu(NamedTuple):
@@ -42,9 +42,9 @@ class Gpu(NamedTuple):
 
 
 async def find_gpus(environ: Mapping[str, str], take: Callable[[str], bool]) -> dict[str, Any]:
-    """Returns metadata of the GPUs that jobs may use; NVIDIA's if there are some of both kinds.
+    """Returns metadata of the GPUs that jobs may use; prefers NVIDIA's if there are both kinds.
 
-    `take` is asked for each, by its UUID, whether this worker may have it.
+    `take` is called with the UUID of each, and returns whether this worker may have it.
     """
     listed = await output_of(
         "nvidia-smi", f"--query-gpu={_NVIDIA_FIELDS}", "--format=csv,noheader,nounits"
@@ -70,9 +70,9 @@ def parse_nvidia(text: str) -> list[Gpu]:
 
 
 def parse_amd(text: str) -> list[Gpu]:
-    """Reads rocm-smi's JSON: `card0` and so on, and `system`; key names differ in their case.
+    """Reads rocm-smi's JSON: `card0` and so on, and `system`; key names differ in case.
 
-    Cards may be numbered with gaps, where another card has no ROCm; the runtime counts without.
+    Card numbers may have gaps, where another card has no ROCm; the runtime counts without gaps.
     """
     try:
         # Warnings may surround it.
@@ -100,7 +100,7 @@ def parse_amd(text: str) -> list[Gpu]:
 
 
 def _amount(text: str) -> int:
-    """Returns a number of a program's output; 0 for anything else, such as [N/A]."""
+    """Returns a number from a program's output; 0 for anything else, such as [N/A]."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else 0
 
 
@@ -109,7 +109,9 @@ def _value(card: Mapping[str, Any], name: str) -> str:
 
 
 def visible(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
-    """Returns those that a variable such as CUDA_VISIBLE_DEVICES leaves, all if it is not set."""
+    """Returns the GPUs that a variable such as CUDA_VISIBLE_DEVICES selects, all if it is not
+    set.
+    """
     if setting is None:
         return list(gpus)
     wanted = [part.strip() for part in setting.split(",")]
@@ -118,14 +120,14 @@ def visible(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
 
 def _names(gpu: Gpu) -> Callable[[str], bool]:
     def is_named(part: str) -> bool:
-        # A unique beginning of a UUID is enough.
+        # A unique prefix of a UUID is enough.
         return part == gpu.number or (part.startswith("GPU-") and gpu.uuid.startswith(part))
 
     return is_named
 
 
 def describe(vendor: str, gpus: Sequence[Gpu]) -> dict[str, Any]:
-    """Returns the metadata. `gpu:memory` is that of the smallest: any of them may be given."""
+    """Returns the metadata. `gpu:memory` is the smallest GPU's, since a job may get any of them."""
     facts: dict[str, Any] = {resource_key(GPUS): len(gpus)}
     if gpus:
         facts[indices_key(GPUS)] = [gpu.number for gpu in gpus]
@@ -157,7 +159,7 @@ class GpuLocks:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             log.warning("gpu_not_locked", gpu=name, error=str(error))
-            return True  # Nothing can be known of other workers.
+            return True  # We cannot know about other workers.
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -168,7 +170,7 @@ class GpuLocks:
         return True
 
     def close(self) -> None:
-        """Lets go of all of them."""
+        """Releases all of them."""
         for fd in self._held:
             os.close(fd)
         self._held.clear()

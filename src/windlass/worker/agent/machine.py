@@ -54,18 +54,18 @@ from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
-LAST_WORDS_S = 2  # for executors to end their processes; the keeper ends those that are left
+LAST_WORDS_S = 2  # time for executors to end their processes; the keeper ends the rest
 STOPPED_LIMIT = 500_000  # bytes of results
 PYTHON_PATH = "PYTHONPATH"
 NO_JOB = -1
-FILTER = "system-calls"  # the filter of sandboxes, in the state directory
+FILTER = "system-calls"  # the sandbox's system call filter, in the state directory
 
 log = structlog.get_logger()
 
 
 @runtime_checkable
 class KeepsProcesses(Protocol):
-    """An executor with processes of its own that serve many jobs."""
+    """An executor with long-lived processes that serve many jobs."""
 
     def attach(self, spawn: Callable[..., Awaitable[KeptProcess]], slots: int) -> None: ...
 
@@ -87,7 +87,7 @@ class KnowsFunctions(Protocol):
 
 @runtime_checkable
 class WakesEarly(Protocol):
-    """An executor that does better if it hears that a job may come at once."""
+    """An executor that benefits from a hint that a job may come soon."""
 
     def expect(self) -> None: ...
 
@@ -139,17 +139,17 @@ class LocalMachine:
 
     @property
     def keeper_pid(self) -> int:
-        """The process that watches over the jobs."""
+        """Returns the pid of the process that watches over the jobs."""
         return self._keeper.pid
 
     @property
     def limit_mechanisms(self) -> dict[str, str]:
-        """How jobs are held to their limits, once the keeper has said what it has."""
+        """Returns how job limits are enforced, once the keeper has reported what it has."""
         return mechanisms(self._keeper.controllers, self._has_cgroup, self.isolation.default)
 
     @property
     def functions(self) -> dict[str, Any]:
-        """What is known about Python functions here."""
+        """Returns what is known about Python functions here."""
         found: dict[str, Any] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
@@ -157,12 +157,14 @@ class LocalMachine:
         return found
 
     def changed_file(self) -> str | None:
-        """Returns a file that functions here came from, and that has changed since."""
+        """Returns a file that functions here came from and that has changed since."""
         executors = (e for e in self._executors.values() if isinstance(e, KnowsFunctions))
         return next(filter(None, (executor.changed_file() for executor in executors)), None)
 
     def missing_files(self) -> dict[str, str | None]:
-        """Returns the modules that jobs asked for and it lacks, with the files they have by now."""
+        """Returns the requested modules that it lacks, with the files that exist for them by
+        now.
+        """
         found: dict[str, str | None] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
@@ -184,7 +186,7 @@ class LocalMachine:
         self._keep_jobs_out()
 
     async def close(self) -> None:
-        """Ends every process and lets go of the state directory."""
+        """Ends every process and releases the state directory."""
         await self._close_executors()
         self._records.close()
         self._keeper.close()
@@ -216,12 +218,14 @@ class LocalMachine:
             SandboxMode(visible, self._state.path / FILTER, users.uids),
         ]
         if options.isolation == self.containers.name:
-            candidates.append(self.containers)  # Else it is asked when there is time.
+            candidates.append(self.containers)  # Otherwise it is asked when there is time.
         await self.isolation.look(options.isolation, candidates)
         self._keep_code(visible, lacking is None)
 
     def _keep_code(self, visible: Visible, has_users: bool) -> None:
-        """Lets functions import one version of their code, of files that jobs can read anyway."""
+        """Makes functions import one version of their code, from files that jobs can read
+        anyway.
+        """
         mode = self.isolation.default
         others = has_users and mode in self.isolation.other_users
 
@@ -234,7 +238,7 @@ class LocalMachine:
             log.warning(
                 "folder_hidden_from_jobs",
                 message=f"jobs cannot read {here}, where this worker was started: start it in a "
-                "folder outside of your home, or with --isolation process",
+                "folder outside your home, or with --isolation process",
             )
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
@@ -244,7 +248,7 @@ class LocalMachine:
                 executor.missing.unseen = None if readable(str(here)) else here
 
     def _keep_jobs_out(self) -> None:
-        """Keeps jobs that have the worker's user apart, and away from Windlass's own files."""
+        """Keeps jobs that run as the worker's user apart, and away from Windlass's own files."""
         modes, options = self.isolation, self._options
         if options.trusts_jobs:
             modes.walls = {OWN_FILES: OPEN, SIGNALS: OPEN}
@@ -305,7 +309,7 @@ class LocalMachine:
         return AttemptStarter(context, self._executors)
 
     def end_incarnation(self) -> None:
-        """Replaces the keeper by a fresh one: the old one kills everything it started."""
+        """Replaces the keeper by a new one: the old one kills everything it started."""
         self._deadline = None
         self._keeper.close()
         self._keeper.start()
@@ -340,7 +344,7 @@ class LocalMachine:
         limits: Limits | None = None,
         stdin: int | None = None,
     ) -> KeptProcess:
-        """Starts a process for no job in particular; it sees `env` beside what all jobs see."""
+        """Starts a process for no job in particular; it sees `env` besides what all jobs see."""
         if self.isolation.default == WEAKEST:
             process = self._keeper.spawn(
                 argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin,
@@ -352,13 +356,13 @@ class LocalMachine:
         return process
 
     async def find_containers(self) -> None:
-        """Asks the container engine whether it works, which takes too long at a start."""
+        """Checks whether the container engine works, which takes too long to do at startup."""
         await self.isolation.add(self.containers)
 
     async def _spawn_confined(
         self, argv: Sequence[str], env: dict[str, str], limits: Limits | None, stdin: int | None
     ) -> KeptProcess:
-        """Starts it in the worker's own mode of isolation, in a folder of its own."""
+        """Starts it in the worker's own isolation mode, in a folder of its own."""
         modes = self.isolation
         scratch = modes.scratch.get(modes.default, self._scratch)
         folder = scratch.take()
@@ -403,7 +407,7 @@ class LocalMachine:
 
 
 def _within_limit(finished: Sequence[Finished]) -> tuple[Finished, ...]:
-    """Returns as many results as an enrolment may carry; the jobs of the others run again."""
+    """Returns as many results as an enrolment may carry; the other jobs run again."""
     kept, size = [], 0
     for report in finished:
         size += len(msgspec.json.encode(report))
@@ -416,5 +420,5 @@ def _find_cgroup(setting: str) -> str | None:
     try:
         return find_cgroup(setting)
     except ValueError as error:
-        expected = "auto, off, or a folder of cgroup v2 that this user may write to"
+        expected = "auto, off, or a cgroup v2 folder that this user may write to"
         raise InvalidInput("cgroup", expected, setting) from error

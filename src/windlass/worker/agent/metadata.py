@@ -1,8 +1,8 @@
-"""What an agent reports of its machine: architecture, sizes, tools, their versions, its limits.
+"""What an agent reports about its machine: architecture, sizes, tools, versions, limits.
 
-The quick facts are there at once; tools are asked in processes of their own while the
-agent already works. GPUs (`gpus.py`) are known before it enrols: no job gets one without its index.
-`limits:memory` and so on say how the worker holds jobs to their limits.
+Quick facts are available at once; tools are queried in separate processes while the agent already
+works. GPUs (`gpus.py`) are known before it enrols: no job gets one without its index.
+`limits:memory` and so on say how the worker enforces job limits.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ MAX_S = 10
 
 
 async def output_of(program: str, *arguments: str, user: int | None = None) -> str | None:
-    """Returns what a program prints; None if it is not there, fails or takes too long.
+    """Returns what a program prints; None if it is missing, fails or takes too long.
 
-    Another `user` than our own has no groups. Only root can start programs as others.
+    A `user` other than ours has no groups. Only root can start programs as others.
     """
     path = shutil.which(program)
     if path is None:
@@ -68,7 +68,7 @@ WATCHED = "watched"
 def mechanisms(
     controllers: Collection[str], has_cgroup: bool, default: Isolation
 ) -> dict[str, str]:
-    """Returns the mechanism for each limit, from what the keeper's cgroup has."""
+    """Returns the mechanism for each limit, from what the keeper's cgroup offers."""
     own_user = RLIMIT if default != WEAKEST else WATCHED
     found = {
         "memory": CGROUP if "memory" in controllers else f"{RLIMIT}, {WATCHED}",
@@ -81,12 +81,12 @@ def mechanisms(
 
 
 VERSION: Final = re.compile(r"(?<![\w.-])[vn]?(\d+(?:\.\d+)+[\w.+~-]*)")
-# A line of `ffmpeg -encoders`, not of its legend (=): the encoder, and its codec if that differs.
+# A line of `ffmpeg -encoders`, not of its legend (=): the encoder, and its codec if different.
 ENCODER: Final = re.compile(
     r"^ [VAS][A-Z.]{5} ([^=\s]\S*)[^\n]*?(?:\(codec (\S+)\))? *$", re.MULTILINE
 )
 
-# What the kernel calls them, and what Debian does.
+# The kernel's names of architectures, and Debian's.
 ARCHITECTURES: Final = {
     "x86_64": "amd64", "aarch64": "arm64", "armv7l": "armhf", "armv6l": "armel", "i686": "i386",
     "i386": "i386", "ppc64le": "ppc64el", "s390x": "s390x", "riscv64": "riscv64",
@@ -95,7 +95,7 @@ ARCHITECTURES: Final = {
 
 
 class Tool(NamedTuple):
-    """A program whose presence jobs ask for; the first that is found counts."""
+    """A program that jobs may require; the first one found counts."""
 
     name: str
     programs: tuple[str, ...]
@@ -123,7 +123,7 @@ class Jobs(Protocol):
     """How jobs of this worker start programs."""
 
     def shows(self, program: str) -> bool:
-        """Returns whether they find a program of this machine."""
+        """Returns whether jobs can see a program of this machine."""
         ...
 
     async def ask(self, program: str, *arguments: str) -> str | None:
@@ -132,7 +132,7 @@ class Jobs(Protocol):
 
 
 class Plain:
-    """Implements `Jobs` for those that start programs as the worker does."""
+    """Implements `Jobs` for jobs that start programs as the worker does."""
 
     def shows(self, program: str) -> bool:
         return bool(program)
@@ -142,18 +142,18 @@ class Plain:
 
 
 class OtherUsers:
-    """Implements `Jobs` for those that start programs as users without an account."""
+    """Implements `Jobs` for jobs that start programs as users without an account."""
 
     def shows(self, program: str) -> bool:
         return startable_by_all(program)
 
     async def ask(self, program: str, *arguments: str) -> str | None:
-        """Asks as such a user where the worker may, else as the worker."""
+        """Queries as such a user if the worker may, else as the worker."""
         return await output_of(program, *arguments, user=NOBODY if os.geteuid() == 0 else None)
 
 
 class Elsewhere:
-    """Implements `Jobs` for those that run in images of their own, with what these contain."""
+    """Implements `Jobs` for jobs that run in images of their own, with the programs in those."""
 
     def shows(self, program: str) -> bool:  # noqa: ARG002
         return False
@@ -175,7 +175,7 @@ def jobs_in(modes: Modes) -> Jobs:
 
 
 def quick_facts(jobs: Jobs = PLAIN) -> dict[str, Any]:
-    """Returns what is known without asking anyone."""
+    """Returns what is known without running any program."""
     return {
         "system:architectures": [architecture_of(platform.machine())],
         "system:cpus": len(os.sched_getaffinity(0)),
@@ -187,14 +187,14 @@ def quick_facts(jobs: Jobs = PLAIN) -> dict[str, Any]:
 
 
 def architecture_of(machine: str) -> str:
-    """Debian's name of an architecture."""
+    """Returns Debian's name of an architecture."""
     return ARCHITECTURES.get(machine, machine)
 
 
 async def gather(jobs: Jobs = PLAIN) -> dict[str, Any]:
     """Returns the quick facts, versions of tools and encoders of ffmpeg, as jobs start them.
 
-    Plain ones are asked once in a process: a program may start its worker again and again.
+    Plain ones are queried once per process: a program may start its worker again and again.
     """
     if jobs is not PLAIN:
         return {**quick_facts(jobs), **await _ask_tools(jobs)}
@@ -204,12 +204,12 @@ async def gather(jobs: Jobs = PLAIN) -> dict[str, Any]:
     return {**quick_facts(), **_asked[place]}
 
 
-_asked: Final[dict[str, dict[str, Any]]] = {}  # by PATH
+_asked: Final[dict[str, dict[str, Any]]] = {}  # cached by PATH
 
 
 async def _ask_tools(jobs: Jobs) -> dict[str, Any]:
     facts: dict[str, Any] = {}
-    # One after the other: a fleet that starts must not burden its machines.
+    # One at a time: a starting fleet must not overload its machines.
     dpkg = await output_of("dpkg", "--print-architecture")
     ffmpeg = find_ffmpeg()
     encoders = None

@@ -1,4 +1,4 @@
-"""How a worker is started."""
+"""The options of a worker."""
 
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,22 @@ from windlass.worker.isolation.uids import DEFAULT_RANGE
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is a directory of the agent's own. `metadata` is told beside what is found.
+    """`state` is a directory of the agent's own. `metadata` is reported besides what is detected.
 
-    `secrets` are given to jobs that name them; `imports` are modules whose named functions it
-    runs, `apps` packages that it imports with all modules below, `allowed_imports` patterns of
-    those whose functions jobs may name (empty: all but the standard library and Windlass).
-    `cgroup` is a folder of cgroup v2 for jobs, `auto` or `off`.
-    `variables` is what jobs find in their environment as well; `code` is the single-use code of a
-    first enrolment; `drain_limit_ms` is how long a drain waits for jobs (None: as the server
-    says). Without `keeps_token` the worker's secret is never written to `state`: it enrols with a
-    new code each time it is started. With `pins`, jobs run only on the processors whose indices
-    they hold. `isolation` is the weakest mode in which it runs jobs, or `auto`; `uids` are those of
-    jobs if it is root. `shares` are folders that jobs in a sandbox can read, `hides` those that
-    they must not see. `limits` are the most that a job may use. `container_engine` is `auto`,
-    `off`, or the engine that runs the containers of jobs. If it `trusts_jobs`, those in the mode
-    `process` can do all that its user can, such as use sudo. `namespaces` are those whose jobs it
-    takes; without any, a worker in the mode `process` that does not trust its jobs takes those of
-    `default` only, and any other takes all.
+    `secrets` are given to jobs that name them; `imports` are modules whose named functions it runs,
+    `apps` packages that it imports with all submodules, `allowed_imports` patterns of modules whose
+    functions jobs may name (empty: all but the standard library and Windlass). `cgroup` is a cgroup
+    v2 folder for jobs, `auto` or `off`. `variables` is added to the environment of jobs; `code` is
+    the single-use code of a first enrolment; `drain_limit_ms` is how long a drain waits for jobs
+    (None: as the server says). Without `keeps_token` the worker's secret is never written to
+    `state`: it enrols with a new code each time it starts. With `pins`, jobs run only on the
+    processors whose indices they hold. `isolation` is the weakest mode in which it runs jobs, or
+    `auto`; `uids` are the uids for jobs if it is root. `shares` are folders that jobs in a sandbox
+    can read, `hides` folders they must not see. `limits` are the maximum that a job may use.
+    `container_engine` is `auto`, `off`, or the engine that runs the containers of jobs. If it
+    `trusts_jobs`, jobs in the mode `process` can do everything its user can, such as use sudo.
+    `namespaces` are those whose jobs it takes; without any, a worker in the mode `process` that
+    does not trust its jobs takes only those of `default`, and any other takes all.
     """
 
     name: str

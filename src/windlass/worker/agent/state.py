@@ -13,18 +13,18 @@ from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.wire.enrolment import Stopped
 from windlass.worker.keeper.outside import place_of
 
-# What reading a damaged file of ours may raise.
+# What reading one of our files may raise if it is damaged.
 DAMAGED = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class StateUnusable(WindlassError):
-    """The state directory cannot be written to: its disk is full, or it is not allowed."""
+    """The state directory cannot be written to: its disk is full, or access is denied."""
 
     code = "state_unusable"
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What outlives the agent: the newest incarnation it was given, the epoch, and its token.
+    """What outlives the agent: its newest incarnation, the epoch, and its token.
 
     `accepted` means that a server knows the token.
     """
@@ -49,46 +49,45 @@ class StateDirectory:
             os.close(self._lock)
             raise Conflict(
                 "state_in_use",
-                f"another worker runs on {self.path}: stop it, or give this one a directory "
-                "of its own",
+                f"another worker runs on {self.path}: stop it, or give this one its own directory",
             ) from None
         self.memory = recall(self.path)
         self.stopped = self._read_stopped()  # how the last agent ended, if it was stopped
 
     @property
     def record(self) -> Path:
-        """Where the keeper names the live process groups."""
+        """Returns the file in which the keeper lists the live process groups."""
         return self.path / "groups"
 
     @property
     def scratch(self) -> Path:
-        """Where the folders of jobs are."""
+        """Returns where the folders of jobs are."""
         return self.path / "scratch"
 
     @property
     def containers(self) -> Path:
-        """Where each container of a job has a folder that says how it is ended."""
+        """Returns the folder with one subfolder per container, which says how to end it."""
         return Path(place_of(str(self.record)))
 
     @property
     def marker(self) -> str:
-        """What tells the processes of this directory's jobs from all others."""
+        """Returns the marker by which processes of this directory's jobs are recognised."""
         return str(self.path)
 
     def remember(self, memory: Memory) -> None:
-        """Keeps this for the next start."""
+        """Stores this for the next start."""
         if memory != self.memory:
             self._write("memory", msgspec.json.encode(memory))
             self.memory = memory
 
     def note_stop(self, stopped: Stopped) -> None:
-        """Keeps what the next agent has to tell the server."""
+        """Stores what the next agent has to tell the server."""
         if stopped != self.stopped:
             self._write("stopped", msgspec.json.encode(stopped))
             self.stopped = stopped
 
     def forget_stop(self) -> None:
-        """Forgets it: the server knows."""
+        """Removes it: the server knows."""
         if self.stopped is not None:
             (self.path / "stopped").unlink(missing_ok=True)
             self.stopped = None
@@ -100,7 +99,7 @@ class StateDirectory:
             return None
 
     def _write(self, name: str, data: bytes) -> None:
-        """Replaces a file at once, so that a killed agent leaves the old or the new one."""
+        """Replaces a file atomically, so that a killed agent leaves the old or the new one."""
         fresh = self.path / f"{name}.new"
         with self.writing():
             fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -122,11 +121,11 @@ class StateDirectory:
             ) from error
 
     def keep_token(self, token: str, accepted: bool) -> None:
-        """Keeps the worker's token; `accepted` once a server knows it."""
+        """Stores the worker's token; `accepted` once a server knows it."""
         self.remember(replace(self.memory, token=token, accepted=accepted))
 
     def close(self) -> None:
-        """Lets go of the lock."""
+        """Releases the lock."""
         os.close(self._lock)
 
 

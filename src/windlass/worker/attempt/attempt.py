@@ -1,6 +1,6 @@
 """One attempt on the worker: what its executor sees of it, and how it ends.
 
-What stops it first decides what is reported: a cancel, a timeout, a drain, a lost lease,
+The first thing that stops it decides what is reported: a cancel, a timeout, a drain, a lost lease,
 or the end of its own process.
 """
 
@@ -39,7 +39,7 @@ from windlass.worker.keeper.kept_process import Fenced
 Done = TypeVar("Done")
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
 
-EXTRA_S = 5  # beyond the grace, for executors to tidy up after their processes
+EXTRA_S = 5  # beyond the grace, for executors to clean up after their processes
 
 log = structlog.get_logger()
 
@@ -47,8 +47,7 @@ log = structlog.get_logger()
 class Attempt:
     """Implements `JobContext` for its executor and `RunningAttempt` for the agent core.
 
-    Its log, processes and files are made when they are first needed: a short Python
-    function needs none of them.
+    Its log, processes and files are created on demand: a short Python function needs none of them.
     """
 
     __slots__ = (
@@ -106,12 +105,12 @@ class Attempt:
         self._why: StopReason | None = None
         self._message: str | None = None
         self._back_off = False  # the next attempt would fail for the same reason
-        self._exited = False  # its process ended by itself, before anything stopped it
+        self._exited = False  # its process ended on its own, before anything stopped it
         self._over = False
         self._stopping: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
         self._progress: Progress | None = None
-        self._asked = 0  # how often it has submitted jobs
+        self._asked = 0  # how many times it has submitted jobs
         self._record = context.records.begin(assignment, spec)
         self._env, self.trace = self._record.env(), self._record.trace
         self.granted: Granted | None = None
@@ -152,7 +151,7 @@ class Attempt:
 
     @property
     def flushing(self) -> "asyncio.Task[None] | None":
-        """The task that still sends the log of an attempt that has ended."""
+        """Returns the task that still sends the log of an attempt that has ended."""
         return self._task if self._log is not None else None
 
     # What executors see
@@ -176,7 +175,7 @@ class Attempt:
 
     @property
     def scratch(self) -> Path:
-        """A folder of the attempt's own; asking for it makes it."""
+        """Returns a folder of the attempt's own; makes it on first use."""
         return self._files_made().made_folder()
 
     @property
@@ -245,7 +244,7 @@ class Attempt:
         )
 
     async def measured(self, duration_ms: int) -> None:
-        """Reports how long the media is; if nobody answers, the old timeout stays."""
+        """Reports the duration of the media; without an answer, the old timeout stays."""
         try:
             timeout_ms = await self._context.gateway.measured(self._holder(), duration_ms)
         except WindlassError as error:
@@ -288,13 +287,13 @@ class Attempt:
         return await calls.submit_children(context.gateway, context.clock, holder, request, number)
 
     async def step(self, request: StepRequest) -> StepReply:
-        """Stores a step of the function, or begins what it waits for."""
+        """Stores a step of the function, or begins its wait."""
         self._timers.note_activity()
         request = calls.conceal_step(request, self._mask)
         return await calls.ask_step(self._context, self._holder(), request, lambda: bool(self._why))
 
     def alive(self) -> None:
-        """Puts off the idle timeout, here and at the server."""
+        """Resets the idle timeout, here and at the server."""
         self._timers.note_activity()
         self._progress_made().note_alive()
 
@@ -315,18 +314,18 @@ class Attempt:
             self._timers.limit_stop(grace / 1000 + EXTRA_S, self._give_up)
 
     def _give_up(self) -> None:
-        """Ends it without its executor, which did not stop it."""
+        """Ends it without its executor, which did not stop in time."""
         if self._task is not None:
             self._task.cancel()
         else:
             self._settle(UNSTOPPED)
 
     def show_stack(self, request: int) -> None:
-        """Tells the server where its function is."""
+        """Tells the server the current stack of its function."""
         tell_stack(self._context.gateway, self._holder(), request, self._executor, self, self._mask)
 
     def check_time(self, now: float) -> None:
-        """Times out if it is late: for long timeouts, which need no timer each."""
+        """Times out if it is late: for long timeouts, which have no timers of their own."""
         self._timers.check(now)
 
     def _near_timeout(self, message: str) -> None:
@@ -392,7 +391,7 @@ class Attempt:
         self._done(self, report)
 
     def _free_indices(self) -> None:
-        """Frees its indices once its last process is gone; most often that is now."""
+        """Frees its indices once its last process is gone, which is usually now."""
         processes, free = self._processes, self._context.index_use.free
         if processes is None or processes.over:
             free(self.key)
@@ -406,7 +405,7 @@ class Attempt:
             await self._log.finish(peak, lost=self._why == "lost")
 
     async def _carried_out(self) -> Result:
-        """Runs the executor, with what it needs in place."""
+        """Runs the executor after preparing everything it needs."""
         if self._assignment.indices is not None:
             await self._take_indices(self._assignment.indices)
         if self._has_files:
@@ -441,13 +440,13 @@ class Attempt:
         return await unless_stopped(work, self.stopping)
 
     def _postpone(self, error: WindlassError) -> Result:
-        """Hands the attempt back: what the server lacks is no fault of the job."""
+        """Hands the attempt back: a problem of the server is no fault of the job."""
         if self._why in (None, "timed_out"):
             self._why, self._message, self._back_off = "released", error.message, True
         return Result(outcome="failed", message=error.message)
 
     def _conclude(self, result: Result) -> Report | None:
-        """Returns what the server is told."""
+        """Returns the report for the server."""
         fenced = self._processes is not None and self._processes.fenced
         deadline = self._context.deadline
         if fenced or (result.outcome != "completed" and deadline.has_passed()):
@@ -489,7 +488,7 @@ class Attempt:
         return self._log
 
     def _confine(self) -> Confinement | None:
-        """Enters the mode of isolation in which its programs run."""
+        """Enters the isolation mode in which its programs run."""
         context, spec, mode = self._context, self._spec, self.isolation
         if mode == WEAKEST:
             return None

@@ -1,9 +1,9 @@
-"""What a running job asks of the server: durable steps, signals, and jobs of its own.
+"""A running job's requests to the server: durable steps, signals, and jobs of its own.
 
-A result that could not be stored would be lost with the attempt, so a step is asked again until a
-server answers or the attempt is stopped. A submission is repeated while nobody answers. Secrets
-never go with either: they show a mask, and what decides how a child runs is refused if it contains
-one.
+A result that could not be stored would be lost with the attempt, so a step is sent again until a
+server answers or the attempt is stopped. A submission is repeated while nobody answers. Secrets are
+never part of either: they are masked, and options that decide how a child runs are refused if they
+contain one.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ STEP_PAUSES_MS: Final = (100, 300, 1_000, 3_000)
 
 
 def conceal_step(request: StepRequest, mask: Mask | None) -> StepRequest:
-    """Returns the request with a mask in the place of each secret."""
+    """Returns the request with each secret masked."""
     if mask is None:
         return request
     shown = ("key", "value", "name", "question", "schema")
@@ -42,7 +42,7 @@ def conceal_step(request: StepRequest, mask: Mask | None) -> StepRequest:
 async def ask_step(
     context: Context, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
 ) -> StepReply:
-    """Asks until a server answers."""
+    """Sends the request until a server answers."""
     for tries in count():
         try:
             return await context.gateway.step(holder, request)
@@ -56,7 +56,7 @@ async def ask_step(
 
 
 CHILD_PAUSES_MS = (300, 1_000, 3_000, 10_000)
-SHOWN: Final = ("name", "labels")  # what only people read
+SHOWN: Final = ("name", "labels")  # fields that only people read
 
 
 def conceal_children(request: SubmitRequest, mask: Mask) -> SubmitRequest:
@@ -73,7 +73,7 @@ def _conceal_child(job: JobSpec, mask: Mask, field: str) -> JobSpec:
     for name in given.keys() | masked.keys():
         if name not in SHOWN and given.get(name) != masked.get(name):
             expected = "without the value of a secret: a job that needs one names it in `secrets`"
-            raise InvalidInput(f"{field}.{name}", expected, "one with it")
+            raise InvalidInput(f"{field}.{name}", expected, "a text with one")
     return msgspec.structs.replace(job, **{name: masked.get(name) for name in SHOWN})
 
 

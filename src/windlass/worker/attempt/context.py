@@ -1,7 +1,7 @@
 """What all attempts of one incarnation share, and which of them uses which index.
 
-The server gives out indices with leases. But a lease may end before the processes of its attempt
-have: then the next attempt with the same index waits here until they are gone.
+The server assigns indices with leases. But a lease may end before the processes of its attempt:
+then the next attempt with the same index waits here until they are gone.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Names = Mapping[str, tuple[str, ...]]
 
 
 class IndexUse:
-    """The indices in use on one machine, whatever the incarnation; `pins` as in the options."""
+    """The indices in use on one machine, by any incarnation; `pins` is the worker's option."""
 
     def __init__(self, pins: bool = False) -> None:
         self._pins = pins
@@ -75,7 +75,7 @@ class Keeper(Protocol):
         tag: bytes = b"\0",
         run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
-        """Asks for a process; see `KeeperClient.spawn`."""
+        """Requests a process; see `KeeperClient.spawn`."""
         ...
 
 
@@ -86,7 +86,7 @@ class SubmitSocket(Protocol):
     def path(self) -> Path | None: ...
 
     def admit(self, key: Key, submit: Submit) -> dict[str, str]:
-        """Returns the variables by which the programs of an attempt find it."""
+        """Returns the variables that tell an attempt's programs how to connect."""
         ...
 
     def dismiss(self, key: Key) -> None:
@@ -112,5 +112,5 @@ class AgentContext(NamedTuple):
     index_use: IndexUse
     isolation: Modes
     user_socket: SubmitSocket | None = None  # for jobs that run as other users
-    limits: JobLimits | None = None  # the most that a job may use
-    result_limit: int = 1024 * 1024  # larger results are kept as artifacts
+    limits: JobLimits | None = None  # the maximum that a job may use
+    result_limit: int = 1024 * 1024  # larger results are stored as artifacts

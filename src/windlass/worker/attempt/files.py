@@ -1,4 +1,4 @@
-"""The files of one attempt: its scratch folder, and artifacts on their way in and out.
+"""The files of one attempt: its scratch folder, its input and output artifacts.
 
 Files are hashed, sent and placed without blocking the loop.
 """
@@ -38,7 +38,7 @@ async def send(
 
 
 async def hash_file(path: Path, clock: Clock) -> str:
-    """Returns the SHA-256 of a file; the loop goes on between its pieces."""
+    """Returns the SHA-256 of a file; lets the loop run between chunks."""
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         while piece := file.read(CHUNK):
@@ -63,10 +63,10 @@ def _target(folder: Path, path: str) -> Path:
     return target
 
 
-INPUTS: Final = "inputs"  # where files of arguments are placed in the scratch folder
-RESULT_FILE: Final = "result.json"  # the artifact that a large result becomes
-PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between tries to upload a file
-SHOWN: Final = 40  # letters of a name in a message
+INPUTS: Final = "inputs"  # where files in arguments are placed in the scratch folder
+RESULT_FILE: Final = "result.json"  # the artifact that holds a large result
+PAUSES_MS: Final = (1_000, 2_000, 4_000, 8_000)  # between attempts to upload a file
+SHOWN: Final = 40  # characters of a name shown in a message
 
 log = structlog.get_logger()
 
@@ -89,7 +89,7 @@ def _pattern_in(folder: Path, path: str) -> str:
 
 
 class Files:
-    """Takes a scratch folder when one is first needed; `mode` is how the attempt is isolated."""
+    """Takes a scratch folder on first use; `mode` is the isolation of the attempt."""
 
     __slots__ = ("_context", "_dirty", "_folder", "_holder", "_scratch")
 
@@ -107,14 +107,14 @@ class Files:
         return self._folder
 
     def made_folder(self) -> Path:
-        """Returns the scratch folder after making it."""
+        """Makes the scratch folder and returns it."""
         path = self.folder()
         path.mkdir(mode=0o700, exist_ok=True)
         self._dirty = True
         return path
 
     def give_back(self, dirty: bool) -> None:
-        """Lets go of the folder; `dirty`: processes left files in it."""
+        """Releases the folder; `dirty`: processes left files in it."""
         if self._folder is not None:
             self._scratch.give_back(self._folder, dirty or self._dirty)
             self._folder = None
@@ -128,7 +128,9 @@ class Files:
             raise NotFound(f"artifact {_shortened(artifact)} of job", job) from None
 
     async def fill(self, args: msgspec.Raw) -> msgspec.Raw:
-        """Returns arguments with their files fetched: paths, and results that were too large."""
+        """Returns arguments with their files fetched: as paths, or as results that were too
+        large.
+        """
         read = _decode(args)
         found = [await self._fetched(number, file) for number, file in _files_in(read)]
         values = iter(found)
@@ -151,7 +153,7 @@ class Files:
             raise InvalidInput("args", f"JSON in the file {_shortened(name)}", str(error)) from None
 
     def _named(self, file: Any) -> tuple[int, str, str]:
-        """Returns whose artifact a file is, and what it is to be called."""
+        """Returns whose artifact a file is, and its local name."""
         fields = file if isinstance(file, dict) else {}
         digest, job, artifact = (fields.get(key) for key in (DIGEST, "job", "artifact"))
         name, path = fields.get("name") or artifact or digest, fields.get("path")
@@ -164,7 +166,7 @@ class Files:
         raise InvalidInput("args", f'{{"{FILE}": …}} that names a file', file)
 
     async def keep(self, result: Result, mask: Mask | None) -> Result:
-        """Returns a result that names the artifacts which were too large, or files, in it."""
+        """Returns a result that refers to artifacts for its files and too large parts."""
         value = result.result if mask is None else mask.value(result.result)
         if result.leaves_files:
             paths = [await self._left(path) for path in references_in(value, FILE)]
@@ -172,7 +174,7 @@ class Files:
             value = replaced(value, FILE, lambda _: {FILE: {"artifact": next(names)}})
         body = _encode(value)
         if len(body) > self._context.result_limit:
-            with TemporaryDirectory(prefix="windlass-") as folder:  # out of reach of the job
+            with TemporaryDirectory(prefix="windlass-") as folder:  # out of the job's reach
                 path = Path(folder) / RESULT_FILE
                 path.write_bytes(body)
                 await self._send(RESULT_FILE, path)
@@ -198,7 +200,7 @@ class Files:
                 await self._send(name, path)
 
     async def _send(self, name: str, path: Path) -> None:
-        """Uploads a file; tries for a while if the server cannot take it, to save the work."""
+        """Uploads a file; retries for a while if the server cannot take it, to save the work."""
         context = self._context
         for pause_ms in PAUSES_MS:
             try:
@@ -212,5 +214,5 @@ class Files:
 
 
 def _shortened(artifact: str) -> str:
-    """Returns the name of an artifact for a message; those of uploads are long digests."""
+    """Returns the name of an artifact for a message; names of uploads are long digests."""
     return artifact if len(artifact) <= SHOWN else f"{artifact[:SHOWN]}…"

@@ -1,7 +1,7 @@
-"""Finds the files of a scratch folder that match a glob, in one walk that lets the loop go on.
+"""Finds the files of a scratch folder that match a glob, in one walk that lets the loop run.
 
-The time grows with the number of files, not with the wildcards of the pattern: each folder is
-read once, with all positions of the pattern that may follow.
+The time grows with the number of files, not with the wildcards of the pattern: each folder is read
+once, with all positions in the pattern that may apply.
 """
 
 import fnmatch
@@ -26,8 +26,8 @@ Positions = frozenset[int]
 async def find_files(folder: Path, pattern: str, clock: Clock) -> list[tuple[str, Path]]:
     """Returns name and path of the matching files below `folder`, in order.
 
-    Files outside of it are left out, whatever links say. Raises `InvalidInput` if there is more
-    than a walk may look at.
+    Files outside of it are left out, whatever links point to. Raises `InvalidInput` if there are
+    too many entries to walk.
     """
     names: list[str] = []
     for count, name in enumerate(_walk(folder, _parts(pattern))):
@@ -58,7 +58,7 @@ def _parts(pattern: str) -> Sequence[Part]:
 
 
 def _walk(folder: Path, parts: Sequence[Part]) -> Iterator[str | None]:
-    """Yields each entry that was looked at: its name if it matches, else None."""
+    """Yields each visited entry: its name if it matches, else None."""
     root = folder.resolve()
     waiting = [("", _reach(parts, {0}))]
     while waiting:
@@ -66,7 +66,7 @@ def _walk(folder: Path, parts: Sequence[Part]) -> Iterator[str | None]:
         for entry in _entries(root / below):
             name = f"{below}{entry.name}"
             is_folder = _is_folder(entry, root)
-            # `**` does not follow links to folders, so a walk in circles ends with the pattern.
+            # `**` does not follow links to folders, so a circular walk ends with the pattern.
             deeper = not (is_folder and entry.is_symlink())
             after = _advance(parts, positions, entry.name, deeper)
             if is_folder and any(position < len(parts) for position in after):
@@ -104,7 +104,7 @@ def _advance(parts: Sequence[Part], positions: Positions, name: str, deeper: boo
 
 
 def _reach(parts: Sequence[Part], positions: set[int]) -> Positions:
-    """Adds the positions behind each `**`, which may stand for no folder at all."""
+    """Adds the positions after each `**`, which may match no folder at all."""
     for position in sorted(positions):
         if position < len(parts) and parts[position] is None:
             positions.add(position + 1)

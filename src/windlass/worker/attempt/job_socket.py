@@ -1,10 +1,11 @@
-"""The socket by which the programs of jobs ask their agent for jobs in their own workflow.
+"""The socket by which the programs of jobs submit jobs into their own workflow, through their
+agent.
 
-All attempts of an agent share it, and each has a token of its own: drawn when its first
-program starts, told to that in its environment, forgotten when the attempt ends. It opens
-nothing but this socket, and that only while the attempt runs; whether it still holds its
-lease is looked at by the server, in the transaction that writes. It speaks HTTP, so that
-every program can; what that takes is loaded when the first one connects.
+All attempts of an agent share it, and each has a token of its own: drawn when its first program
+starts, passed in its environment, forgotten when the attempt ends. The token is valid for this
+socket only, and only while the attempt runs; the server checks whether it still holds its lease, in
+the transaction that writes. It speaks HTTP, so that every program can use it; the HTTP code is
+loaded when the first one connects.
 """
 
 import asyncio
@@ -36,10 +37,10 @@ if TYPE_CHECKING:
 
 AGENT: Final = "WINDLASS_AGENT"  # where the socket is
 TOKEN: Final = "WINDLASS_AGENT_TOKEN"
-PATH: Final = "/api/v1/jobs"  # as at a server
-PATH_LIMIT: Final = 100  # the system takes 107 bytes
+PATH: Final = "/api/v1/jobs"  # the same path as at a server
+PATH_LIMIT: Final = 100  # the system's limit is 107 bytes
 APART: Final = "windlass-agent-"
-NOTE: Final = "agent.socket"  # tells the next agent where the socket is, if not beside it
+NOTE: Final = "agent.socket"  # tells the next agent where the socket is, if it is elsewhere
 BODY_LIMIT: Final = 64 * 1024 * 1024
 WAITING: Final = 64
 LAST_WORDS_S: Final = 1.0
@@ -64,14 +65,14 @@ _decode = msgspec.json.Decoder(SubmitRequest).decode
 class JobSocket:
     """Belongs to one agent; `folder` is the agent's own.
 
-    If jobs run as other users, it is `for_all`: the tokens of attempts guard it.
+    If jobs run as other users, it is `for_all`: then only the tokens of attempts protect it.
     """
 
     def __init__(self, folder: Path, for_all: bool = False) -> None:
         self._folder = folder
         self._path = folder / "agent.sock"
         self._mode = 0o666 if for_all else 0o600
-        self._apart: Path | None = None  # a folder for it alone, where the agent's path is long
+        self._apart: Path | None = None  # a separate folder, if the agent's path is too long
         self._tokens: dict[Key, str] = {}
         self._submits: dict[str, Submit] = {}
         self._listener: socket.socket | None = None
@@ -81,7 +82,7 @@ class JobSocket:
 
     @property
     def path(self) -> Path:
-        """Where it listens."""
+        """Returns where it listens."""
         return self._path
 
     def open(self) -> None:
@@ -89,7 +90,7 @@ class JobSocket:
         if len(os.fsencode(self._path)) > PATH_LIMIT:
             self._apart = _folder_apart(self._folder / NOTE)
             self._path = self._apart / "agent.sock"
-        self._path.unlink(missing_ok=True)  # one that was killed left it
+        self._path.unlink(missing_ok=True)  # left by a killed agent
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self._path))
         self._path.chmod(self._mode)
@@ -98,7 +99,7 @@ class JobSocket:
         asyncio.get_running_loop().add_reader(self._listener.fileno(), self._begin)
 
     def admit(self, key: Key, submit: Submit) -> dict[str, str]:
-        """Returns what the programs of an attempt find in their environment."""
+        """Returns the environment variables for the programs of an attempt."""
         token = self._tokens.get(key)
         if token is None:
             token = self._tokens[key] = os.urandom(16).hex()
@@ -112,7 +113,7 @@ class JobSocket:
             del self._submits[token]
 
     async def close(self) -> None:
-        """Lets go of everything."""
+        """Closes the socket and removes its files."""
         if self._serving is not None:
             self._serving.cancel()
             await asyncio.wait((self._serving,))
@@ -160,7 +161,7 @@ class JobSocket:
             message = f"expected the token of an attempt that runs here, as {TOKEN} has it"
             return 401, {"error": {"code": "unauthorized", "message": message}}
         if (request.method, request.path) != ("POST", PATH):
-            message = f"a worker takes POST {PATH} alone; for everything else ask a server"
+            message = f"a worker only takes POST {PATH}; for everything else ask a server"
             return 404, {"error": {"code": "not_found", "message": message}}
         try:
             return 201, await submit(read_request(await request.read()))
@@ -177,17 +178,17 @@ def read_request(body: bytes) -> SubmitRequest:
 
 
 def _status_of(error: WindlassError) -> int:
-    if error.code == FORBIDDEN:  # in the agent's own process, or as the server answered
+    if error.code == FORBIDDEN:  # raised in the agent, or answered by the server
         return 403
     return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
 
 
 def _folder_apart(note: Path) -> Path:
-    """Makes a folder for the socket alone; one that was killed left its own, which is removed."""
+    """Makes a folder for the socket alone; removes the one left by a killed agent."""
     with suppress(OSError, ValueError):
         left = Path(note.read_text())
         if left.name.startswith(APART) and left.lstat().st_uid == os.geteuid():
-            shutil.rmtree(left, ignore_errors=True)  # refuses what is a link
+            shutil.rmtree(left, ignore_errors=True)  # refuses a link
     made = Path(tempfile.mkdtemp(prefix=APART))
     note.write_text(str(made))
     return made

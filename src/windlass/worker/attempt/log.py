@@ -1,7 +1,7 @@
-"""The log of one attempt: its output on the way to the server, bounded, and never in the way.
+"""The log of one attempt: sends its output to the server, bounded, without blocking the agent.
 
-A job that writes faster than the server takes is held back at its pipe; the loop of the
-agent goes on. Over the log's limit the middle is left out and the end is kept.
+A job that writes faster than the server takes is throttled at its pipe; the agent's loop goes on.
+If the log exceeds its limit, the middle is left out and the end is kept.
 """
 
 import asyncio
@@ -18,20 +18,20 @@ from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.masking import Mask, Masker
 
 READ = 65_536
-CHUNK = 262_144  # bytes in one call
-HIGH = 524_288  # so much waits before the pipe is left alone
+CHUNK = 262_144  # maximum bytes in one call
+HIGH = 524_288  # bytes that may wait before we stop reading the pipe
 LOW = 131_072
 TAIL = 262_144  # bytes of the end that are kept when the middle is left out
 MARKER_ROOM = 80
-PACE_MS = 100  # a trickle goes out in calls this far apart
-PATIENCE = 60  # calls in a row that failed before the log is given up
+PACE_MS = 100  # slow output is sent in calls this far apart
+PATIENCE = 60  # consecutive failed calls before the log is given up
 RETRY_MS = 1_000
 
 log = structlog.get_logger()
 
 
 class LogPump:
-    """The log of one attempt. Nothing exists of it before there is output."""
+    """The log of one attempt. Nothing is created before there is output."""
 
     def __init__(
         self, gateway: AttemptGateway, holder: Holder, limit: int, clock: Clock,
@@ -41,22 +41,22 @@ class LogPump:
         self._holder = holder
         self._clock = clock
         self._active = active
-        self._masker = masker  # what it holds back may be the beginning of a secret
-        self._held_up: list[Callable[[], None]] = []  # who waits for room
+        self._masker = masker  # its held-back bytes may be the beginning of a secret
+        self._held_up: list[Callable[[], None]] = []  # callers that wait for room
         self._tail_room = min(TAIL, limit // 2) if limit else 0
-        # With the marker in between it all stays within the limit. -1: there is none.
+        # With the marker in between, everything stays within the limit. -1: no limit.
         self._head_room = max(0, limit - self._tail_room - MARKER_ROOM) if limit else -1
         self._head = bytearray()
         self._tail = bytearray()
         self._cut = 0
         self._sent = 0
-        self._dropped = 0  # bytes that nobody wants any more
+        self._dropped = 0  # discards bytes
         self._pipes: dict[int, bool] = {}  # descriptor → whether it is being read
         self._news = asyncio.Event()
         self._rush = asyncio.Event()
         self._closed = False
         self._lost = False
-        self.peak_memory = 0  # bytes, known at the end
+        self.peak_memory = 0  # total bytes, known at the end
         self._over = asyncio.Event()  # the job has ended, and its log with it
         self._ends = asyncio.Event()
         self._ends.set()
@@ -90,7 +90,7 @@ class LogPump:
             del self._tail[:over]
 
     def full(self, resume: Callable[[], None]) -> bool:
-        """Returns whether more output should wait; then `resume` is called once there is room."""
+        """Returns whether more output should wait; `resume` is called when there is room again."""
         if len(self._head) < HIGH or self._lost or self._closed:
             return False
         self._held_up.append(resume)
@@ -141,16 +141,16 @@ class LogPump:
             self._ends.set()
 
     async def drained(self, patience_ms: int) -> None:
-        """Waits until the pipes have ended; one that a stray process holds is cut off."""
+        """Waits until the pipes have ended; a pipe held by a stray process is cut off."""
         if self._pipes:
             timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._cut_off)
             await self._ends.wait()
             timer.cancel()
 
     async def known(self, patience_ms: int) -> None:
-        """Waits until the server has heard of the log.
+        """Waits until the server knows of the log.
 
-        Then nobody who follows the job takes the log's absence for its end.
+        Otherwise a follower of the job could take the missing log for its end.
         """
         if (self._head or self._tail) and not self._known.is_set():
             timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._known.set)
@@ -220,7 +220,7 @@ class LogPump:
         await self._end()
 
     async def _pause(self) -> None:
-        """Lets a trickle gather, unless the job has ended."""
+        """Lets slow output accumulate, unless the job has ended."""
         timer = asyncio.get_running_loop().call_later(PACE_MS / 1000, self._rush.set)
         await self._rush.wait()
         timer.cancel()
@@ -248,9 +248,9 @@ class LogPump:
         log.warning("log_lost", job=self._holder.job, attempt=self._holder.attempt, reason=why)
 
     async def _end(self) -> None:
-        """Says that the log is over. If nobody hears it, the server finds that out by itself."""
+        """Reports the end of the log. If this gets lost, the server finds out by itself."""
         if not self._closed:
-            await self._over.wait()  # All that comes until then is missing as well.
+            await self._over.wait()  # All later bytes are missing as well.
         state: Literal["committed", "lost"] = "lost" if self._lost else "committed"
         for _ in range(PATIENCE):
             try:
@@ -260,17 +260,17 @@ class LogPump:
             except Conflict:
                 return
             except WindlassError:
-                await self._clock.sleep_ms(RETRY_MS)  # The disk of the store may be full.
+                await self._clock.sleep_ms(RETRY_MS)  # The store's disk may be full.
             else:
                 return
 
 
-KNOWN_MS = 2_000  # for the first bytes of a log to be kept
-DRAIN_MS = 2_000  # how long a pipe may stay open when its job has ended
+KNOWN_MS = 2_000  # until the first bytes of a log must be stored
+DRAIN_MS = 2_000  # how long a pipe may stay open after its job has ended
 
 
 class AttemptLog:
-    """Sends output, with secrets hidden; `active` is called with every output."""
+    """Sends output, with secrets masked; `active` is called with every output."""
 
     __slots__ = ("_pump",)
 
@@ -291,7 +291,7 @@ class AttemptLog:
         self._pump.attach(fd)
 
     def full(self, resume: Callable[[], None]) -> bool:
-        """Returns whether more output should wait; then `resume` is called once there is room."""
+        """Returns whether more output should wait; `resume` is called when there is room again."""
         return self._pump.full(resume)
 
     async def known(self) -> None:

@@ -1,7 +1,7 @@
-"""Hides the secrets of one job in what is said of it: text, values and its log.
+"""Masks the secrets of one job in everything reported about it: text, values and its log.
 
 In a stream of bytes they are found across chunk boundaries too. Overlapping occurrences become one
-mask. At most the length of the longest secret minus one byte is held back.
+mask. It holds back at most the length of the longest secret minus one byte.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ class Masker:
         encoded = (secret.encode() if isinstance(secret, str) else secret for secret in secrets)
         self._secrets = tuple(sorted({secret for secret in encoded if secret}))
         self._held = b""
-        self._masked = 0  # how many bytes at the start of `_held` have been masked already
+        self._masked = 0  # how many bytes at the start of `_held` are already masked
 
     def feed(self, data: bytes) -> bytes:
         """Returns the part that is safe to show."""
@@ -69,12 +69,12 @@ class Masker:
         return sorted(found)
 
 
-LINE_LEAST: Final = 8  # so long a line of a secret of several is also hidden by itself
+LINE_LEAST: Final = 8  # single lines of multi-line secrets are masked from this length on
 _HIDDEN: Final = MASK.decode()
 
 
 class Mask:
-    """The secrets of one job, as bytes to be found."""
+    """The secrets of one job, as bytes to search for."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = tuple(_forms(secrets))
@@ -90,7 +90,7 @@ class Mask:
         return (masker.feed(data) + masker.flush()).decode("utf-8", "surrogatepass")
 
     def value(self, value: Any) -> Any:
-        """Returns a JSON value without secrets anywhere in it; a number may be one too."""
+        """Returns a JSON value without secrets anywhere in it; even a number may be one."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -104,7 +104,9 @@ class Mask:
 
 
 def _forms(secrets: Iterable[str]) -> Iterable[bytes]:
-    """Yields each secret, and each line of one with several: programs often show single lines."""
+    """Yields each secret, and each line of a multi-line one, since programs often show single
+    lines.
+    """
     for secret in secrets:
         yield secret.encode("utf-8", "surrogateescape")
         lines = secret.splitlines()

@@ -1,4 +1,4 @@
-"""What the end of an executor means for its attempt, and how the server is told."""
+"""What the end of an executor means for its attempt, and what the server is told."""
 
 import errno
 
@@ -28,7 +28,7 @@ def result_of(error: Exception, ran: bool) -> Result:
         return Result(
             outcome="failed", failure="configuration", message=error.message, misfit=not ran
         )
-    if isinstance(error, NotFound):  # no fault of this worker, and there next time neither
+    if isinstance(error, NotFound):  # not this worker's fault, and it would fail here again
         return Result(outcome="failed", failure="configuration", message=error.message)
     if isinstance(error, OSError):
         failure = "resource" if error.errno in STARVED else "execution"

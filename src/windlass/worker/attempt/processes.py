@@ -60,10 +60,9 @@ async def _at_once(wrapping: Coroutine[Any, Any, Program]) -> Program:
 
 
 class Processes:
-    """Hands their output to `on_output`, or to `on_pipe` where there is much of it.
+    """Hands their output to `on_output`, or to `on_pipe` if there is much of it.
 
-    They run in `confinement`; if there is none, as `plain` says. `waiting` waits for it to make
-    them ready.
+    They run in `confinement`; without one, as `plain` says. `waiting` runs while it prepares them.
     """
 
     __slots__ = (
@@ -141,7 +140,7 @@ class Processes:
 
     @property
     def over(self) -> bool:
-        """Whether all of them have ended."""
+        """Returns whether all of them have ended."""
         return all(process.over for process in self._started)
 
     async def wait_over(self) -> None:
@@ -151,17 +150,17 @@ class Processes:
 
     @property
     def fenced(self) -> bool:
-        """Whether the keeper has ended one because no server answered."""
+        """Returns whether the keeper ended one because no server answered."""
         return any(end.fenced for end in self._ends())
 
     @property
     def peak_memory(self) -> int:
-        """The most memory one of them used, in bytes; 0 if unknown."""
+        """Returns the maximum memory one of them used, in bytes; 0 if unknown."""
         return max((end.peak_bytes for end in self._ends()), default=0)
 
     @property
     def left_files(self) -> bool:
-        """Whether they left files behind, or may still do so."""
+        """Returns whether they left files behind, or may still do so."""
         return any(p.ended is None or p.ended.dirty for p in self._started)
 
     def _ends(self) -> list[Ended]:
@@ -169,7 +168,7 @@ class Processes:
 
 
 def _memory_file(data: bytes) -> int:
-    """Returns a file in memory that holds `data`, to be read from its start."""
+    """Returns an in-memory file that holds `data`, to be read from its start."""
     fd = os.memfd_create("stdin")
     view = memoryview(data)
     while view:

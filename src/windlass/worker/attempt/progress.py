@@ -1,4 +1,4 @@
-"""What a job says of its progress, or that it is alive: the newest, once a second."""
+"""A job's progress and signs of life: sends the newest, at most once a second."""
 
 import asyncio
 from typing import Any, Protocol
@@ -34,7 +34,7 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
 
     def tell(self, value: Any) -> None:
-        """Sends this soon, unless a newer value comes before."""
+        """Sends this soon, unless a newer value comes first."""
         self._values = [value]
         self._begin()
 
@@ -56,5 +56,5 @@ class Progress:
                 else:
                     await self._gateway.step(self._holder, ALIVE)
             except WindlassError:
-                pass  # Progress that nobody heard of is told again with the next.
+                pass  # Progress that could not be sent goes out with the next.
             await self._clock.sleep_ms(PACE_MS)

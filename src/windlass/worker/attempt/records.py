@@ -1,8 +1,8 @@
-"""What is told about attempts outside the log of their jobs: the worker's log, and spans.
+"""What is reported about attempts outside the log of their jobs: the worker's log, and spans.
 
-A worker that dies says nothing more: only its lines about starts tell what it was running. A burst
-of short jobs must not cost more than the jobs: of the lines about starts and good ends, a second
-has a limited number, and the rest is summed up.
+A worker that dies reports nothing more: only its lines about starts tell what it was running. A
+burst of short jobs must not cost more than the jobs: lines about starts and successful ends are
+limited per second, and the rest is summed up.
 """
 
 import msgspec
@@ -20,7 +20,7 @@ from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.core.ports import Report
 
-MAX_LINES = 100  # about starts and about good ends each, in a second
+MAX_LINES = 100  # lines per second, for starts and for successful ends each
 SECOND_MS = 1_000
 STARTED = "job started"
 ENDED = "job ended"  # the line about the end of an attempt
@@ -47,10 +47,10 @@ class Records:
 
 
 class _Room:
-    """Lets a limited number of lines pass in a second, and sums up the rest."""
+    """Lets a limited number of lines pass per second, and sums up the rest."""
 
     def __init__(self, rest: str) -> None:
-        """`rest` is the line that says how many were left out."""
+        """Takes in `rest` the line that says how many were left out."""
         self._rest = rest
         self._second = 0
         self._lines = 0
@@ -70,7 +70,7 @@ class _Room:
 
 
 class Record:
-    """One attempt: when it began, and the trace it is in."""
+    """One attempt: when it began, and its trace."""
 
     __slots__ = ("_began", "_job", "_of", "_parent", "_shown", "_spec", "_stored", "trace")
 
@@ -81,7 +81,7 @@ class Record:
         self._spec = spec
         self._stored = assignment.spec
         self._began = of.clock.now_ms()
-        self.trace: str | None = spec.trace  # the context of what the job does
+        self.trace: str | None = spec.trace  # the span context for what the job does
         self._parent: Trace | None = None
         if spec.trace is not None and of.tracing is not None:
             self._parent = parse_trace(spec.trace)
@@ -91,7 +91,7 @@ class Record:
             self._log_start()
 
     def env(self) -> dict[str, str]:
-        """Returns the variables that tell programs of the job what they are part of."""
+        """Returns the variables that pass the trace on to programs of the job."""
         env = {"WINDLASS_JOB": str(self._job[0]), "WINDLASS_ATTEMPT": str(self._shown)}
         if self._spec.workflow is not None:
             env["WINDLASS_WORKFLOW"] = str(self._spec.workflow)

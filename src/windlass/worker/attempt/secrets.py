@@ -1,9 +1,8 @@
-"""The worker's own secrets: read when it starts, given to jobs that name them, and masked
-in everything a job says.
+"""The worker's own secrets: read at start, given to jobs that name them, and masked in all output
+of a job.
 
-Their values pass through no server and no store. They come from files and from variables
-of the agent's environment; the command line, which everybody on a machine can read, only
-names files.
+Their values pass through no server and no store. They come from files and from variables of the
+agent's environment; the command line, which everybody on a machine can read, only names files.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.worker.attempt.masking import Mask
 
 VARIABLE_START: Final = "WINDLASS_SECRET_"
-VALUE_LIMIT: Final = 65_536  # bytes: much larger ones do not fit into an environment
+VALUE_LIMIT: Final = 65_536  # bytes: larger ones do not fit into an environment
 
 Key = tuple[str, str]  # namespace, name
 
@@ -42,16 +41,18 @@ class Secrets:
         return dict(advertise(self._values))
 
     def missing(self, names: Sequence[str], namespace: str) -> list[str]:
-        """Returns the names that a job of this namespace cannot have here."""
+        """Returns the names that a job of this namespace cannot get here."""
         return [name for name in names if self._find(name, namespace) is None]
 
     def pick(self, names: Sequence[str], namespace: str) -> dict[str, str]:
-        """Returns the secrets a job names; its namespace's own win over those of everyone."""
+        """Returns the secrets a job names; its namespace's own override those for all
+        namespaces.
+        """
         found = {name: self._find(name, namespace) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def mask(self, names: Sequence[str], namespace: str) -> Mask:
-        """Returns what hides the secrets of a job."""
+        """Returns the mask for a job's secrets."""
         return Mask(self.pick(names, namespace).values())
 
     def _find(self, name: str, namespace: str) -> str | None:
@@ -72,7 +73,7 @@ def load_secrets(
     for text in given:
         name, separator, place = text.partition("=@")
         if not separator or not place:
-            # What came instead may be a secret, so it is not repeated.
+            # The given text may be a secret, so it is not repeated.
             expected = "NAME=@FILE or NAMESPACE/NAME=@FILE, with the secret in the file"
             raise InvalidInput("secret", expected, f"{name.partition('=')[0]}=…")
         key = _key(name, "secret")
@@ -81,7 +82,7 @@ def load_secrets(
 
 
 def _read_folder(folder: Path) -> dict[Key, str]:
-    """Reads one secret from each file; those in a subfolder are for that namespace."""
+    """Reads one secret from each file; files in a subfolder are for that namespace."""
     try:
         entries = sorted(folder.iterdir())
     except OSError as error:

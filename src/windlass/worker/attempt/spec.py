@@ -1,4 +1,4 @@
-"""The part of a job's description that a worker reads, and how the job is isolated."""
+"""The part of a job's description that a worker reads, and the isolation of the job."""
 
 from typing import Any, Final
 
@@ -36,17 +36,17 @@ class AttemptSpec(msgspec.Struct):
 
     @property
     def says_when_it_ends(self) -> bool:
-        """Whether the job itself limits how long it runs."""
+        """Returns whether the job itself limits its run time."""
         return self.timeout is not None or self.finish_before is not None
 
     @property
     def has_files(self) -> bool:
-        """Whether its arguments may name files."""
+        """Returns whether its arguments may name files."""
         return FILE_MARK in bytes(self.args)
 
     @property
     def all_secrets(self) -> tuple[str, ...]:
-        """The names of all that the worker must have for it."""
+        """Returns the names of all secrets that the worker must have for it."""
         own = () if self.registry_secret is None else (self.registry_secret,)
         return (*self.secrets, *own)
 
@@ -55,7 +55,7 @@ read_spec = msgspec.json.Decoder(AttemptSpec).decode
 
 
 def isolation_of(modes: Modes, assignment: Assignment, spec: AttemptSpec) -> Isolation:
-    """Returns the strongest of what the job, its queue and this worker demand."""
+    """Returns the strongest mode that the job, its queue or this worker demands."""
     if not (spec.isolation or spec.network or spec.image or assignment.isolation):
         return modes.default
     own = demanded(spec.isolation, spec.network, spec.image)

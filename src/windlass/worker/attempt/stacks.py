@@ -1,4 +1,4 @@
-"""Tells the server where the function of an attempt is, when it asks."""
+"""Tells the server the current stack of an attempt's function, on request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -31,7 +31,7 @@ def tell_stack(
     gateway: AttemptGateway, holder: Holder, request: int, executor: Executor, attempt: JobContext,
     mask: Mask | None,
 ) -> None:  # fmt: skip
-    """Answers a request, unless it is being answered already."""
+    """Answers a request, unless it is already being answered."""
     key = holder, request
     if key not in _answering:
         read: Read | None = getattr(executor, "stack", None)

@@ -24,7 +24,7 @@ class AttemptStarter:
         try:
             spec = read_spec(assignment.spec)
         except msgspec.DecodeError:
-            return None  # It fails when it is made, and that names the error.
+            return None  # Making the attempt fails, and its report names the error.
         if spec.task not in self._executors:
             return f"this worker does not run {spec.task} jobs"
         unable = self._context.isolation.lacks(self._mode(assignment, spec))

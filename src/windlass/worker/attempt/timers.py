@@ -1,4 +1,4 @@
-"""The timers of one attempt (timeout, idle timeout, stop), and work that a stop ends."""
+"""The timers of one attempt (timeout, idle timeout, stop), and work that a stop interrupts."""
 
 import asyncio
 import math
@@ -9,16 +9,16 @@ from windlass.domain.lifecycle.timeouts import NEAR
 from windlass.domain.values.quantities import readable_duration
 from windlass.worker.keeper.kept_process import Fenced
 
-COARSE_MS = 10_000  # timeouts above this are checked now and then, without a timer each
+COARSE_MS = 10_000  # longer timeouts are checked now and then, without a timer each
 DEFAULT = ": the job has no timeout of its own (--timeout sets one)"
-BY_MEDIA = ", by the length of its media (--timeout sets another)"
+BY_MEDIA = ", by the length of its media (--timeout overrides it)"
 
 
 class Timers:
     """Calls `late` with a message once the attempt has run, or been idle, for too long.
 
     Calls `near` with one when most of a long timeout has passed. `why` follows the timeout in
-    messages: where it comes from if not from the job.
+    messages: where it comes from, unless from the job.
     """
 
     __slots__ = (
@@ -64,10 +64,10 @@ class Timers:
             left = readable_duration(round((1 - NEAR) * self.timeout_ms))
             timeout = readable_duration(self.timeout_ms)
             self._near(f"it will be stopped in {left}, when its timeout of {timeout} has passed")
-            self._seen_at = seen_at  # The warning is no sign of life.
+            self._seen_at = seen_at  # The warning is not a sign of life.
 
     def change_timeout(self, timeout_ms: int | None) -> None:
-        """Replaces the timeout, counted from the start; no timeout stays none."""
+        """Replaces the timeout, counted from the start; without a timeout, it stays without."""
         due_at = self._due_at if self._timer is None else self._timer.when()
         if timeout_ms is None or self.timeout_ms is None or due_at == math.inf:
             return
@@ -82,7 +82,7 @@ class Timers:
         self._timer = loop.call_at(started_at + timeout_ms / 1000, self._time_out)
 
     def note_activity(self) -> None:
-        """Puts off the idle timeout."""
+        """Resets the idle timeout."""
         if self._idle_timer is not None:
             self._seen_at = asyncio.get_running_loop().time()
 

@@ -1,4 +1,4 @@
-"""Runs one incarnation after another: enrols, syncs, winds down, and enrols again if ended."""
+"""Runs one incarnation after another: enrols, syncs, winds down, and enrols again if evicted."""
 
 import asyncio
 from typing import Any
@@ -17,7 +17,7 @@ from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.core.ports import Machine, Ports
 from windlass.worker.core.sync_loop import Backoff, IncarnationEnded, SyncLoop
 
-LAST_WORDS_S = 10  # beyond the grace, for the reports of a worker that ends
+LAST_WORDS_S = 10  # beyond the grace, for the final reports of a worker
 LOGS_S = 4  # for the logs of its last jobs
 GOODBYE_S = 2
 # A worker without a server ends within seconds: service managers and containers kill it after 10.
@@ -25,9 +25,9 @@ SHORT_GRACE_S = 3
 KILLED_S = 1
 STOPPED = "the worker was stopped"
 PENDING = "pending_approval"
-SERVER_FAULT = 500  # the lowest HTTP status of such
-SETTLED_S = 60  # an incarnation that lived so long was not ended by a rival of its name
-RIVALRY = 3  # evictions in a row, until then a server's restore may explain them
+SERVER_FAULT = 500  # the lowest HTTP status of a temporary error
+SETTLED_S = 60  # an incarnation that lived this long was not evicted by a rival of its name
+RIVALRY = 3  # up to this many consecutive evictions may be explained by a server's restore
 FIRST_PAUSE_MS = 100
 MAX_PAUSE_MS = 5_000
 
@@ -35,11 +35,11 @@ log = structlog.get_logger()
 
 
 class AgentCore:
-    """What an agent does, whatever runs its processes and carries its messages.
+    """The logic of an agent, whatever runs its processes and carries its messages.
 
-    `slots` is how many jobs run at once; a `careful` agent looks at every job before it is
-    started, others only once they had to give one back. Without `drain_limit_ms` the server's
-    limit counts.
+    `slots` is how many jobs run at once; a `careful` agent checks every job before it is started,
+    others only after they had to give one back. Without `drain_limit_ms` the server's limit
+    applies.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class AgentCore:
     ) -> None:
         self.worker = 0
         self.incarnation = 0
-        self.evictions = 0  # one soon after the other
+        self.evictions = 0  # consecutive evictions
         self.enrolled = asyncio.Event()
         self._ports = ports
         self._machine = machine
@@ -68,20 +68,20 @@ class AgentCore:
 
     @property
     def stopping(self) -> bool:
-        """Whether it was asked to drain or to stop."""
+        """Returns whether it was asked to drain or to stop."""
         return self._stop.is_set()
 
     def drain(self) -> None:
-        """Takes no more jobs, lets those that run end, and stops."""
+        """Takes no more jobs, lets running ones finish, and stops."""
         self._stop.set()
 
     def stop(self) -> None:
-        """Stops everything that runs, hands it back, and stops."""
+        """Stops all running jobs, hands them back, and stops."""
         self._stop.set()
         self._stop_now.set()
 
     def tell_metadata(self, metadata: dict[str, Any]) -> None:
-        """Tells the server what the machine offers now, if an incarnation is under way."""
+        """Tells the server what the machine offers now, if an incarnation is active."""
         if self._loop is not None:
             self._loop.metadata = metadata
             self._loop.wake()
@@ -121,7 +121,7 @@ class AgentCore:
                 await self._wind_down(loop, syncing)
         except IncarnationEnded as ended:
             log.warning("incarnation_ended", reason=str(ended))
-            # One that could not sync for the length of a lease, as if paused, has no rival.
+            # An incarnation that could not sync for a whole lease, as after a pause, has no rival.
             lost = self._deadline is not None and self._deadline.has_passed()
             self._end_incarnation(loop)
             if not lost:
@@ -178,18 +178,18 @@ class AgentCore:
             )
         return loop
 
-    # Ends
+    # Endings
 
     def _end_incarnation(self, loop: SyncLoop) -> None:
-        """Kills what runs, and reports nothing: the server has given it to others."""
+        """Kills what runs, and reports nothing: the server has already reassigned it."""
         loop.slots.stop_all("lost", None)
         self._loop = self._deadline = None
         self._machine.end_incarnation()
 
     async def _yield_to_rivals(self, lived_s: float, stopping: "asyncio.Task[bool]") -> None:
-        """Waits before it enrols again, if another worker has ended it again and again.
+        """Waits before it enrols again, if another worker has evicted it again and again.
 
-        Otherwise two workers of one name would end each other many times a second.
+        Otherwise two workers of one name would evict each other many times a second.
         """
         self.evictions = 0 if lived_s >= SETTLED_S else self.evictions + 1
         if self.evictions < RIVALRY:
@@ -205,7 +205,7 @@ class AgentCore:
 
     async def _wind_down(self, loop: SyncLoop, syncing: "asyncio.Task[None]") -> None:
         """Lets jobs end, stops those that do not, and reports them."""
-        self._machine.note_stop(())  # for the case that this process is killed before the end
+        self._machine.note_stop(())  # in case this process is killed before the end
         loop.slots.give_back_waiting()
         loop.end()
         limit = self._drain_limit_ms / 1000
@@ -230,7 +230,7 @@ class AgentCore:
         self._machine.note_stop(loop.slots.finished())
 
     async def _say_goodbye(self) -> None:
-        """Tells the server at once that this worker is gone; without it the lease runs out."""
+        """Tells the server at once that this worker is gone; otherwise its lease has to run out."""
         leaving = asyncio.get_running_loop().create_task(
             self._ports.gateway.leave(self.worker, self.incarnation)
         )
@@ -242,7 +242,7 @@ class AgentCore:
 
 
 def _is_temporary(error: WindlassError) -> bool:
-    """Whether the server, its store or a proxy is at fault, and not what it was asked."""
+    """Returns whether the server, its store or a proxy is at fault, not the request."""
     if isinstance(error, Unreachable | StoreUnavailable | Overloaded):
         return True
     return int(getattr(error, "status", 0)) >= SERVER_FAULT

@@ -1,4 +1,4 @@
-"""Computes until when an agent's jobs may run: always shorter than the server believes."""
+"""Computes until when an agent's jobs may run: always less than the server assumes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ UNANSWERED = "no server answered"
 
 
 class Rules(NamedTuple):
-    """What the server said when the worker enrolled."""
+    """The rules the server gave when the worker enrolled."""
 
     heartbeat_ms: int
     lease_ms: int
@@ -20,9 +20,9 @@ class Rules(NamedTuple):
 class Deadline:
     """Counts from the sending of the last sync that was answered.
 
-    The server may have noted that sync up to a third of a heartbeat late, and processes
-    may take their grace to end: so much earlier than the server's lease ends this one.
-    `reason` says why it was not put off, for the attempts that it ends.
+    The server may have recorded that sync up to a third of a heartbeat late, and processes may use
+    their whole grace to end: this deadline ends that much earlier than the server's lease. `reason`
+    says why it was not extended, for the attempts that it ends.
     """
 
     def __init__(self, rules: Rules, uptime: Callable[[], float]) -> None:
@@ -36,7 +36,7 @@ class Deadline:
         self.unanswered = UNANSWERED  # why syncs are not answered at present
 
     def extend(self, sent_at: float) -> bool:
-        """Counts from a sync that was answered; whether the keeper must be told."""
+        """Counts from an answered sync; returns whether the keeper must be told."""
         self.soft = max(self.soft, sent_at + self._soft_s)
         self.hard = max(self.hard, sent_at + self._hard_s)
         if self.soft - self._told < self._step_s:
@@ -50,5 +50,5 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """How long jobs may still run, a moment less than the keeper lets them."""
+        """Returns how long jobs may still run, slightly less than the keeper allows."""
         return self.soft - EARLY_S - self._uptime()

@@ -1,4 +1,4 @@
-"""What the agent core needs of the outside: a server, time, and a machine that runs attempts."""
+"""What the agent core needs from outside: a server, time, and a machine that runs attempts."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ class RunningAttempt(Protocol):
 
     @property
     def flushing(self) -> "asyncio.Task[None] | None":
-        """The task that still sends the log of an attempt that has ended."""
+        """Returns the task that still sends the log of an attempt that has ended."""
         ...
 
     def start(self) -> None:
@@ -44,7 +44,7 @@ class RunningAttempt(Protocol):
         ...
 
     def show_stack(self, request: int) -> None:
-        """Tells the server where its function is."""
+        """Tells the server the current stack of its function."""
         ...
 
     def check_time(self, now: float) -> None:
@@ -75,15 +75,15 @@ class Machine(Protocol):
 
     @property
     def epoch(self) -> int:
-        """The newest epoch of the store this worker has seen."""
+        """Returns the newest epoch of the store that this worker has seen."""
         ...
 
     def introduce(self) -> EnrolRequest:
-        """Returns what to enrol with, as things are now."""
+        """Returns the enrolment request for the current state."""
         ...
 
     def set_deadline(self, soft: float, hard: float) -> None:
-        """Ends all processes at these times (see `Deadline`) unless they are put off."""
+        """Ends all processes at these times (see `Deadline`) unless they are extended."""
         ...
 
     def begin(self, reply: EnrolReply, deadline: Deadline) -> Starter:
@@ -97,6 +97,6 @@ class Machine(Protocol):
     def note_stop(self, finished: Sequence[Finished]) -> None:
         """Remembers that the incarnation was asked to stop, and what it could not report.
 
-        The next process tells the server, so that nothing counts against the jobs.
+        The next process tells the server, so that the jobs lose no retries.
         """
         ...

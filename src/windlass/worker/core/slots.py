@@ -1,4 +1,4 @@
-"""Keeps what an agent holds: attempts that wait, run, or have ended and are not reported yet."""
+"""Tracks the attempts of an agent: those that wait, run, or have ended and are not reported yet."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -28,19 +28,19 @@ class Slots:
 
     def __init__(self, count: int, starter: Starter, news: Callable[[], None]) -> None:
         self.received = 0  # the highest lease number seen
-        self.careful = False  # a job had to be declined: from now on look before starting
+        self.careful = False  # a job had to be declined: from now on, check before starting
         self._count = count
         self._starter = starter
         self._news = news
-        self._waiting: dict[Key, Assignment] = {}  # assigned, not yet asked to start
-        self._starting: dict[Key, Assignment] = {}  # `started` was said, not yet answered
+        self._waiting: dict[Key, Assignment] = {}  # assigned, start not requested yet
+        self._starting: dict[Key, Assignment] = {}  # start requested, not yet answered
         self._running: dict[Key, RunningAttempt] = {}
         self._flushing: dict[asyncio.Task[None], None] = {}
         self._reports: dict[Key, Report] = {}
         self._timing = False
-        self._all_ended: asyncio.Event | None = None  # someone waits for the end of all
+        self._all_ended: asyncio.Event | None = None  # someone waits for all to end
 
-    # What a sync says
+    # For the sync request
 
     @property
     def free(self) -> int:
@@ -52,7 +52,7 @@ class Slots:
 
     @property
     def busy(self) -> bool:
-        """Whether anything is left to do or to report."""
+        """Returns whether anything is left to do or to report."""
         return bool(self._waiting or self._starting or self._running or self._reports)
 
     async def flushed(self, patience_s: float) -> None:
@@ -61,7 +61,7 @@ class Slots:
             await asyncio.wait(self._flushing, timeout=patience_s)
 
     async def all_ended(self, patience_s: float) -> bool:
-        """Waits until no attempt runs; returns whether none does."""
+        """Waits until no attempt runs; returns whether that is so."""
         if self._running:
             self._all_ended = asyncio.Event()
             waiting = asyncio.get_running_loop().create_task(self._all_ended.wait())
@@ -74,7 +74,7 @@ class Slots:
         return tuple(report for report in self._reports.values() if isinstance(report, Finished))
 
     def ask_to_start(self) -> dict[Key, Assignment]:
-        """Returns the jobs a sync names as started; they are launched when it is answered."""
+        """Returns the jobs that a sync names as started; they are launched when it is answered."""
         self._starting.update(self._waiting)
         self._waiting.clear()
         return dict(self._starting)
@@ -84,13 +84,13 @@ class Slots:
         return dict(self._reports)
 
     def held(self) -> tuple[Held, ...]:
-        """Returns what the agent believes to hold."""
+        """Returns what the agent believes it holds."""
         return tuple(Held(*key) for key in (*self._waiting, *self._starting, *self._running))
 
-    # What a reply says
+    # From the sync reply
 
     def settle(self, started: Mapping[Key, Assignment], reports: Mapping[Key, Report]) -> None:
-        """Launches what the server let start, and forgets the reports it has taken."""
+        """Launches the jobs that the server let start, and forgets the reports it has taken."""
         for key, report in reports.items():
             if self._reports.get(key) is report:
                 del self._reports[key]
@@ -110,7 +110,7 @@ class Slots:
             attempt.stop("lost")
 
     def take(self, assignment: Assignment) -> None:
-        """Takes a job the server gave; ignores one that was only sent again."""
+        """Takes a job from the server; ignores one that was only sent again."""
         key = assignment.job, assignment.attempt
         self.received = max(self.received, assignment.lease)
         if any(key in known for known in (self._waiting, self._starting, self._running,
@@ -124,7 +124,7 @@ class Slots:
             self._reports[key] = Finished(*key, outcome="canceled")
 
     def stop(self, stop: Stop) -> None:
-        """Ends an attempt because the server wants it."""
+        """Ends an attempt at the server's request."""
         key = stop.job, stop.attempt
         attempt = self._running.get(key)
         if attempt is not None:
@@ -135,7 +135,7 @@ class Slots:
             self._reports[key] = Released(*key)
 
     def show_stack(self, wanted: StackWanted) -> None:
-        """Lets an attempt tell where it is; one that has ended says so by its report."""
+        """Makes an attempt report its stack; one that has ended reports its end instead."""
         attempt = self._running.get((wanted.job, wanted.attempt))
         if attempt is not None:
             attempt.show_stack(wanted.request)
@@ -155,7 +155,9 @@ class Slots:
     # Attempts
 
     def _consider(self, key: Key, assignment: Assignment) -> None:
-        """Takes an assigned job, or declines it: then it stays away from this worker a while."""
+        """Takes an assigned job, or declines it: then it is not offered to this worker for a
+        while.
+        """
         reason = self._starter.reason_to_decline(assignment)
         if reason is None:
             self._waiting[key] = assignment
@@ -166,8 +168,8 @@ class Slots:
         key = assignment.job, assignment.attempt
         attempt = self._starter.make(assignment, self._ended)
         if isinstance(attempt, Finished | Released):
-            # A job that counts as running cannot be declined, so it is given back. From now
-            # on jobs come as assigned, and those can be declined.
+            # A job that counts as running cannot be declined, so it is handed back. From now on
+            # jobs come as assigned, and those can be declined.
             self.careful = self.careful or isinstance(attempt, Released)
             self._reports[key] = attempt
             return
@@ -205,5 +207,5 @@ class Slots:
             self._news()
 
     def started(self, keys: Mapping[Key, Assignment]) -> tuple[Started, ...]:
-        """Returns the messages that say so."""
+        """Returns the messages that report starts."""
         return tuple(Started(*key) for key in keys)

@@ -1,8 +1,8 @@
-"""Runs the sync loop: one message in force, sent again until it is answered.
+"""Runs the sync loop: one current message, sent again until it is answered.
 
-A newer sync ends the wait of an older one, whose reply is then ignored: what it held is
-sent again, because `received` did not rise. Only replies to the newest extend the
-deadline, counted from the moment that sync was sent. `Backoff` spreads the pauses between tries.
+A newer sync ends the wait of an older one, whose reply is then ignored: its contents are sent
+again, because `received` did not rise. Only replies to the newest extend the deadline, counted from
+the moment that sync was sent. `Backoff` spreads the pauses between tries.
 """
 
 import asyncio
@@ -39,17 +39,17 @@ class Backoff:
         return self.spread(pause)
 
     def spread(self, pause_ms: float) -> int:
-        """Returns half to all of a pause, so that agents do not return all at once."""
+        """Returns a random half to whole of a pause, so that agents do not return all at once."""
         return int(pause_ms * (0.5 + self._chance.fraction() / 2))
 
 
 FIRST_PAUSE_MS = 100
 MAX_PAUSE_MS = 5_000
 HURRIED_PAUSE_MS = 200
-# While the loop is ending, the server answers often, so that we notice soon when it is gone.
+# While the loop is ending, the server answers often, so that we soon notice when it is gone.
 HURRIED_WAIT_MS = 1_000
 HURRIED_PATIENCE_S = 2.0
-CUT_OFF_S = 2.5  # an ending loop that gets no answer for so long is not going to get one
+CUT_OFF_S = 2.5  # an ending loop without an answer for this long will not get one
 
 log = structlog.get_logger()
 
@@ -69,11 +69,11 @@ class SyncLoop:
         rules: Rules, deadline: Deadline, epoch: int, extended: Callable[[], None],
     ) -> None:  # fmt: skip
         self.slots = Slots(slots, starter, self.wake)
-        self.told_to_drain = False  # the server wants that
+        self.told_to_drain = False  # the server asks this worker to drain
         self.pending = False  # the worker waits for approval
         self.cut_off = asyncio.Event()  # set if no server answers while the loop is ending
         self.epoch = epoch
-        self.metadata: dict[str, Any] | None = None  # to be told with the next sync
+        self.metadata: dict[str, Any] | None = None  # to be sent with the next sync
         self._gateway = ports.gateway
         self._chance = ports.chance
         self._uptime = ports.uptime
@@ -85,8 +85,8 @@ class SyncLoop:
         self._seq = 0
         self._audited_at = ports.uptime()
         self._backoff = Backoff(ports.chance, FIRST_PAUSE_MS, MAX_PAUSE_MS)
-        # A gateway without a network between can be told to answer: then one sync follows
-        # another, and none is given up for a newer one.
+        # An in-process gateway can be told to answer: then syncs follow one another, and none is
+        # dropped for a newer one.
         self._interrupt: Callable[[int], None] | None = getattr(ports.gateway, "interrupt", None)
         self._news: asyncio.Event = asyncio.Event()
         self._rested: asyncio.Event = asyncio.Event()
@@ -160,7 +160,7 @@ class SyncLoop:
         audit = now - self._audited_at >= self._rules.heartbeat_ms / 1000
         if audit:
             self._audited_at = now
-        # What a server knows of a worker counts from the next sync on: no wait with it.
+        # The server learns what changed only with the next sync, so we do not wait with it.
         has_news = bool(started or reports or self.metadata or self._seq == 1)
         wait = int(self._rules.heartbeat_ms * (0.6 + 0.2 * self._chance.fraction()))
         if self._ending:
@@ -172,7 +172,7 @@ class SyncLoop:
             started=slots.started(started),
             finished=tuple(r for r in reports.values() if isinstance(r, Finished)),
             released=tuple(r for r in reports.values() if isinstance(r, Released)),
-            # A server that drains this worker gives nothing, and may change its mind.
+            # A server that drains this worker assigns nothing, and may change its mind.
             want=0 if self._ending else slots.free,
             wait_ms=0 if has_news or (self._ending and not slots.busy) else wait,
             prefetch=slots.careful,
@@ -183,7 +183,7 @@ class SyncLoop:
         )
 
     async def _call(self, request: SyncRequest) -> SyncReply | None:
-        """Returns the reply, or None if there was something newer to say before it came."""
+        """Returns the reply, or None if there was something newer to send before it came."""
         patience = self._patience_s
         if self._ending:
             patience = min(patience, HURRIED_PATIENCE_S)
@@ -237,7 +237,7 @@ class SyncLoop:
         self.epoch = max(self.epoch, reply.epoch)
 
     def _look_at_deadline(self) -> None:
-        """Ends what runs inside the agent; the keeper ends processes by itself."""
+        """Ends what runs inside the agent; the keeper ends processes on its own."""
         left = self._deadline.left_s
         if left <= 0:
             self._fence = None
@@ -277,14 +277,15 @@ class SyncLoop:
     async def _refuse_epoch(self, epoch: int) -> None:
         log.error(
             "old_epoch",
-            message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: "
-            "it was restored from an old backup; raise its epoch",
+            message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: the "
+            "server "
+            "was restored from an old backup; raise its epoch",
         )
         await self._rest(MAX_PAUSE_MS)
 
 
 def _unanswered_because(error: Exception) -> str:
-    """Returns why no sync was answered by a server that is not silent."""
+    """Returns why no sync was answered, though the server is not silent."""
     return f"the server could not answer: {error}"
 
 

@@ -1,5 +1,6 @@
 """The modes of isolation: how the programs of an attempt are started under each.
 
-`confinement.py` is the interface of a mode, `modes.py` lists those this machine can do. Attempts
-ask here before the keeper starts a program; the keeper and the agent core do not import it.
+`confinement.py` is the interface of a mode, `modes.py` lists those that this machine supports.
+Attempts ask here before the keeper starts a program; the keeper and the agent core do not import
+it.
 """

@@ -1,10 +1,10 @@
 """The interface between attempts and the modes of isolation.
 
-An attempt enters a mode once, before its first program: that gives it a `Confinement`. Each of
-its programs goes through `wrap`, and the keeper starts what that returns. When the attempt has
-ended and none of its processes is left, `leave` is called. `clear_leftovers` runs when an agent
-starts, for what an agent left that was killed. A `ConfinedProcess` explains how it ended, such as
-that of a container.
+An attempt enters a mode once, before its first program: that gives it a `Confinement`. Each of its
+programs goes through `wrap`, and the keeper starts what that returns. When the attempt has ended
+and none of its processes is left, `leave` is called. `clear_leftovers` runs when an agent starts,
+to clean up after a killed agent. A `ConfinedProcess` explains how it ended, for example a
+container's process.
 """
 
 import asyncio
@@ -33,8 +33,8 @@ class ConfinementFailed(WindlassError):
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program, as the keeper starts it.
 
-    It sees `env` beside the environment of all jobs; with `whole`, nothing else. With `make`
-    the keeper makes the folder `cwd`.
+    It sees `env` besides the environment of all jobs; with `whole`, nothing else. With `make` the
+    keeper makes the folder `cwd`.
     """
 
     argv: tuple[str, ...]
@@ -47,11 +47,11 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt asks of a mode; `socket` is how its programs submit jobs.
+    """What an attempt requests from a mode; `socket` is how its programs submit jobs.
 
     `scratch` is its folder, which may not exist yet. `devices` are the indices of its GPUs.
     `secrets` are the names of variables whose values nobody else may read, and `credentials` are
-    those for the registry of its image. `note` writes a line to the job's log.
+    for the registry of its image. `note` writes a line to the job's log.
     """
 
     job: int
@@ -69,7 +69,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confinement(Protocol):
-    """What the programs of one attempt run in."""
+    """The environment in which the programs of one attempt run."""
 
     async def wrap(self, program: Program) -> Program:
         """Returns what the keeper starts instead of this program; raises `WindlassError`."""
@@ -82,13 +82,13 @@ class Confinement(Protocol):
 
 @runtime_checkable
 class Settles(Protocol):
-    """A confinement that has something to do when one of its programs has ended."""
+    """A confinement that has work to do when one of its programs has ended."""
 
     async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
         """Returns how the job's own program ended; raises `ConfinementFailed` if it never ran.
 
-        `program` is what `wrap` returned, `output` the end of what it printed, at least if it
-        printed little. It has ended for good when this returns.
+        `program` is what `wrap` returned, `output` the end of its output, if it printed little.
+        When this returns, the program has ended for good.
         """
         ...
 
@@ -100,7 +100,7 @@ class IsolationMode(Protocol):
     def name(self) -> Isolation: ...
 
     async def why_not(self) -> str | None:
-        """Returns why this machine cannot do it, in words for people; None if it can."""
+        """Returns why this machine does not support it, in words for people; None if it does."""
         ...
 
     def enter(self, wish: Wish) -> Confinement:
@@ -108,7 +108,7 @@ class IsolationMode(Protocol):
         ...
 
     async def clear_leftovers(self) -> None:
-        """Removes what attempts of an agent that was killed have left."""
+        """Removes what attempts of a killed agent have left."""
         ...
 
 

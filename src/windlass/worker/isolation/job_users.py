@@ -1,8 +1,8 @@
-"""The users that jobs of one worker run as, and the folder that these can reach.
+"""The users that jobs of one worker run as, and the folder that they can reach.
 
-A worker that is root takes uids of its own range. Another one needs subordinate uids, which live
-in a user namespace. The worker's state directory is closed to these users, and it may be below a
-home directory that is closed as well, so what is theirs has a place elsewhere.
+A worker that is root takes uids of its own range. Any other needs subordinate uids, which live in a
+user namespace. The worker's state directory is closed to these users, and may be below a home
+directory that is closed as well, so their files are kept elsewhere.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ class UserPlace:
 
     @property
     def scratch(self) -> Path:
-        """Where the folders of jobs are."""
+        """Returns where the folders of jobs are."""
         return self.path / "scratch"
 
     def open(self) -> None:
@@ -87,7 +87,7 @@ class UserPlace:
 
 
 def _lock(folder: Path) -> int | None:
-    """Locks a folder while its worker lives; None if another holds it."""
+    """Locks a folder while its worker lives; returns None if another holds it."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -113,7 +113,7 @@ def readable_by_all(path: str) -> bool:
 
 
 class JobUsers:
-    """`uids` and `place` can be used once it is open; `namespace` is -1 if they need none."""
+    """`uids` and `place` are valid once it is open; `namespace` is -1 if they need none."""
 
     def __init__(self, state: Path, own_range: str) -> None:
         self.is_root = os.geteuid() == 0
@@ -139,7 +139,7 @@ class JobUsers:
         return None
 
     def close(self) -> None:
-        """Lets go of everything and removes the folder."""
+        """Releases everything and removes the folder."""
         self.uids.close()
         if self.is_root or self.namespace >= 0:
             self.place.close()
@@ -156,12 +156,14 @@ class JobUsers:
 
 
 def locks_of_user() -> Path:
-    """Returns where uids are locked that are in use."""
+    """Returns the folder with the locks of uids in use."""
     return LOCKS if os.geteuid() == 0 else Path(f"{place_of_user()}-uids")
 
 
 def try_users() -> tuple[Uids, str | None]:
-    """Returns uids for jobs of a worker of this user, and why there are none, without a folder."""
+    """Returns uids for jobs of this user's worker, or why there are none, without making a
+    folder.
+    """
     uids = Uids(parse_range(DEFAULT_RANGE))
     if os.geteuid() == 0:
         return uids, None

@@ -24,7 +24,7 @@ from windlass.worker.isolation.sandbox import SandboxMode, Visible
 from windlass.worker.keeper.kept_process import AS_WORKER
 from windlass.worker.keeper.scratch import Scratch
 
-AUTO: Final = "auto"  # the first of `AUTOMATIC` that works here
+AUTO: Final = "auto"  # the first working one of `AUTOMATIC`
 AUTOMATIC: Final[tuple[Isolation, ...]] = ("sandbox", "process")
 
 LAST_WORDS_S: Final = 5
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 async def find_modes() -> "Modes":
-    """Returns what this machine can do for a worker of this user, without starting one."""
+    """Returns what this machine supports for a worker of this user, without starting one."""
     modes = Modes()
     with tempfile.TemporaryDirectory(prefix="windlass-") as folder:
         uids, lacking = try_users()
@@ -44,15 +44,15 @@ async def find_modes() -> "Modes":
 
 
 class Modes:
-    """What this machine can do. `default` is also the weakest that this worker uses."""
+    """What this machine supports. `default` is also the weakest mode that this worker uses."""
 
     def __init__(self, default: Isolation = WEAKEST) -> None:
         self.default = default
-        self.lacking: Mapping[Isolation, str] = {}  # why it cannot do the others
-        self.scratch: dict[Isolation, Scratch] = {}  # where a mode needs folders of its own
-        self.other_users: Collection[Isolation] = ()  # modes in which jobs are not our user
+        self.lacking: Mapping[Isolation, str] = {}  # why it lacks the others
+        self.scratch: dict[Isolation, Scratch] = {}  # for modes that need folders of their own
+        self.other_users: Collection[Isolation] = ()  # modes in which jobs run as other users
         self.plain = AS_WORKER  # how programs are started in the weakest mode
-        self.walls: dict[str, str] = {}  # what these cannot get at, for people
+        self.walls: dict[str, str] = {}  # what these cannot reach, for people
         self._leaving: set[asyncio.Task[None]] = set()
         self._offered: dict[Isolation, IsolationMode] = {WEAKEST: ProcessMode()}
 
@@ -63,17 +63,17 @@ class Modes:
 
     @property
     def offered(self) -> Collection[Isolation]:
-        """All modes that work here, also those that are weaker than its own."""
+        """Returns all modes that work here, including those weaker than its own."""
         return self._offered.keys()
 
     @property
     def names(self) -> list[Isolation]:
-        """The demands that it can meet, each with that mode or a stronger one."""
+        """Returns the demands that it can meet, each with that mode or a stronger one."""
         return [mode for mode in MODES if self.choose(mode) in self._offered]
 
     @property
     def sandbox(self) -> SandboxMode | None:
-        """The mode in which jobs run if nothing demands more, if that is a sandbox."""
+        """Returns the default mode, if that is a sandbox."""
         mode = self._offered.get(self.default)
         return mode if isinstance(mode, SandboxMode) else None
 
@@ -96,7 +96,7 @@ class Modes:
         return f"this worker cannot isolate jobs in a {mode}: {self.lacking.get(mode, 'unknown')}"
 
     async def look(self, setting: str, candidates: Iterable[IsolationMode]) -> None:
-        """Finds out what this machine can do; raises `InvalidInput` if the setting needs more."""
+        """Finds out what this machine supports; raises `InvalidInput` if the setting needs more."""
         lacking: dict[Isolation, str] = {}
         for mode in candidates:
             why = await mode.why_not()
@@ -114,11 +114,11 @@ class Modes:
         if named is None:
             raise InvalidInput("isolation", f"auto or one of {', '.join(MODES)}", setting)
         if named not in self._offered:
-            raise InvalidInput("isolation", "a mode that this machine can do", lacking[named])
+            raise InvalidInput("isolation", "a mode that this machine supports", lacking[named])
         self.default = named
 
     async def add(self, mode: IsolationMode) -> None:
-        """Offers one more mode if this machine can do it and it is not offered yet."""
+        """Adds one more mode if this machine supports it and it is not offered yet."""
         if mode.name in self._offered:
             return
         why = await mode.why_not()
@@ -146,6 +146,6 @@ class Modes:
             await asyncio.wait(self._leaving, timeout=LAST_WORDS_S)
 
     async def clear_leftovers(self) -> None:
-        """Removes what attempts of an agent that was killed have left."""
+        """Removes what attempts of a killed agent have left."""
         for mode in self._offered.values():
             await mode.clear_leftovers()

@@ -20,7 +20,7 @@ from windlass.worker.keeper import landlock
 from windlass.worker.keeper.client import KeeperClient
 from windlass.worker.keeper.namespaces import make_view
 
-OWN_FILES: Final = "isolation:own_files"  # metadata: how they are kept from jobs in `process`
+OWN_FILES: Final = "isolation:own_files"  # metadata: how they are hidden from jobs in `process`
 SIGNALS: Final = "isolation:signals"  # metadata: what keeps jobs from signalling others
 OPEN: Final = "open"
 
@@ -35,7 +35,7 @@ class Hiding(NamedTuple):
 
 
 def signals_kept_by() -> str:
-    """Returns what keeps jobs from signalling processes that are not theirs."""
+    """Returns what keeps jobs from signalling processes of others."""
     return "landlock" if landlock.version() >= landlock.SCOPES else OPEN
 
 
@@ -60,7 +60,7 @@ def choose_hiding(folders: Iterable[Path]) -> Hiding:
 def hide(keeper: KeeperClient, way: Way, folders: Sequence[Path], kept: Iterable[Path]) -> None:
     """Hides folders from all programs that the keeper keeps out; raises `OSError`.
 
-    `kept` is what jobs need although it may be in one of the folders.
+    `kept` is what jobs need even inside these folders.
     """
     hidden = _outermost(folders)
     needed = [os.path.realpath(path) for path in kept if path.exists()]
@@ -72,7 +72,7 @@ def hide(keeper: KeeperClient, way: Way, folders: Sequence[Path], kept: Iterable
 
 
 def present(folders: Iterable[Path]) -> list[Path]:
-    """Returns the folders that are there, or can be made: one that appears later is not hidden."""
+    """Returns the folders that exist or can be made: one that appears later is not hidden."""
     found = []
     for folder in folders:
         if os.geteuid() != 0:

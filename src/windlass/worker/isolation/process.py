@@ -18,7 +18,7 @@ class ProcessMode:
     name: Isolation = "process"
 
     async def why_not(self) -> str | None:
-        """Every machine can do it."""
+        """Returns None: every machine supports it."""
         return None
 
     def enter(self, wish: Wish) -> Confinement:
@@ -51,7 +51,9 @@ class UserMode:
         self._lacking = lacking
 
     async def why_not(self) -> str | None:
-        """Only root, and who has subordinate uids, can start programs as others."""
+        """Returns why not; only root, or a user with subordinate uids, can start programs as
+        others.
+        """
         return self._lacking or self._uids.check()
 
     def enter(self, wish: Wish) -> Confinement:
@@ -73,7 +75,7 @@ class OwnUser:
     async def wrap(self, program: Program) -> Program:
         """Returns the program with another user; its scratch directory is that user's home.
 
-        A home that the job names itself is left to it.
+        If the job sets HOME itself, it stays.
         """
         env = {**home_of(self._uid, self._home), **program.env}
         return replace(program, env=env, run_as=RunAs(user=self._uid, apart=True))

@@ -1,20 +1,20 @@
 """A small program that starts another one and reports its wait status.
 
-In a sandbox or container an init ends with 128 + N where the program was killed by signal N, and
-programs also exit with such codes. The reporter stands between the two and hands on the status as
-it is, where the program cannot write. Its source is `reporter.c`; it has no C library, so that it
-runs in any image.
+In a sandbox or container an init exits with 128 + N if the program was killed by signal N, and
+programs also exit with such codes. The reporter runs between the two and passes on the wait status
+unchanged, to a place where the program cannot write. Its source is `reporter.c`; it has no C
+library, so that it runs in any image.
 """
 
 import base64
 import struct
 from typing import Final
 
-BASE: Final = 0x40_0000  # where it is loaded
+BASE: Final = 0x40_0000  # its load address
 HEADERS: Final = 64 + 2 * 56  # bytes before its code
-MACHINES: Final = {"x86_64": 62, "aarch64": 183}  # as ELF numbers them
+MACHINES: Final = {"x86_64": 62, "aarch64": 183}  # ELF machine numbers
 
-# What follows is written by `python -m tests.worker.isolation.build_reporter`.
+# The following is written by `python -m tests.worker.isolation.build_reporter`.
 MADE_FROM: Final = "ec709f99f7789184e5d85cbce7f9e012c2de50310b5deaa16af3150b072a86eb"
 MADE_BY: Final = "clang version 14.0.6"
 CODE: Final = {

@@ -1,11 +1,11 @@
 """The mode `sandbox`: bubblewrap gives a program namespaces of its own and a read-only system.
 
-A program sees the system's folders, what the operator shares, and its scratch directory, which
-alone it can write to, beside a private /tmp. It has process ids, mounts, System V IPC and a host
-name of its own, no way to gain rights, and fewer system calls (`system_calls.py`).
+A program sees the system's folders, what the operator shares, and its scratch directory; it can
+write only there and in a private /tmp. It has its own process ids, mounts, System V IPC and host
+name, no way to gain rights, and fewer system calls (`system_calls.py`).
 
-A worker that is not root runs it as its own user, in a user namespace. A worker that is root
-gives each attempt a uid of its own, as the mode `user` does, and needs no user namespace.
+A worker that is not root runs it as its own user, in a user namespace. A worker that is root gives
+each attempt a uid of its own, as the mode `user` does, and needs no user namespace.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ REPORT_FD: Final = STATUS_FD + 1  # where the reporter writes
 REPORTER_FD: Final = 13
 PATIENCE_S: Final = 10
 NOBODY: Final = 65534
-# Paths inside of a sandbox, where the job is alone with them.
+# Paths inside a sandbox, where the job is alone with them.
 TMP: Final = "/tmp"  # nosec B108
 VAR_TMP: Final = "/var/tmp"  # nosec B108
-# What root needs to enter the folder of another user and to become that user.
+# What root needs to enter another user's folder and to become that user.
 TO_BECOME: Final = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_DAC_READ_SEARCH")
 REPORTER: Final = "/run/windlass-reporter"
 ENOENT: Final = 2
-CANNOT_START: Final = (None, 126, 127)  # how a program ends that is not there, or lacks a library
+CANNOT_START: Final = (None, 126, 127)  # exit code of a program that is missing, or lacks a library
 NO_LIMITS: Final = Limits()
 
 log = structlog.get_logger()
@@ -63,9 +63,9 @@ class Visible(msgspec.Struct, frozen=True):
     hidden: tuple[Path, ...] = ()
 
     def shows(self, path: str, *more: Path) -> bool:
-        """Returns whether a file of the machine is in a sandbox at the same place.
+        """Returns whether a file of the machine is in a sandbox at the same path.
 
-        `more` are folders that it also has, even inside of hidden ones.
+        `more` are folders that it also has, even inside hidden ones.
         """
         real = Path(os.path.realpath(path))
         if any(real.is_relative_to(hidden) for hidden in self.hidden):
@@ -75,7 +75,7 @@ class Visible(msgspec.Struct, frozen=True):
 
 
 class SandboxMode:
-    """Implements `IsolationMode`; `filter_file` is where the filter of system calls is kept."""
+    """Implements `IsolationMode`; `filter_file` stores the filter of system calls."""
 
     name: Isolation = "sandbox"
 
@@ -90,7 +90,7 @@ class SandboxMode:
         self._prlimit = shutil.which("prlimit") or ""
 
     async def why_not(self) -> str | None:
-        """Tries it: whether namespaces may be made depends on much that cannot be looked up."""
+        """Tries it: too many things decide whether namespaces may be made to look them all up."""
         if not self._bwrap:
             return "bubblewrap is not installed (no bwrap on the PATH)"
         machine = os.uname().machine
@@ -108,14 +108,14 @@ class SandboxMode:
             return f"cannot write {error.filename}: {error.strerror or error}"
         why = await self._try()
         if why is not None:
-            self._reports = False  # A kernel may refuse it what it lets others do.
+            self._reports = False  # A kernel may refuse it what it allows others.
             why = await self._try()
             if why is None:
                 log.warning("reporter_does_not_work", problem="codes above 128 count as signals")
         return why
 
     async def _try(self) -> str | None:
-        """Returns what bubblewrap says if it cannot start a program."""
+        """Returns what bubblewrap prints if it cannot start a program."""
         code, said = await self._run("true")
         return None if code == 0 else f"bubblewrap does not work here: {said.strip()}"
 
@@ -125,7 +125,7 @@ class SandboxMode:
         return None if code in CANNOT_START else said if code == 0 else ""
 
     async def _run(self, *program: str) -> tuple[int | None, str]:
-        """Returns how a program ends in a sandbox without a job, and what it and bwrap print."""
+        """Returns how a program without a job ends in a sandbox, and what it and bwrap print."""
         wish = Wish(job=0, attempt=0, scratch=Path(TMP))
         words = [*self.words(wish, TMP), "--", *self.report(), *self.become(NOBODY), *program]
         null = os.open(os.devnull, os.O_WRONLY)
@@ -160,16 +160,16 @@ class SandboxMode:
         return Sandbox(self, wish, self._uids)
 
     async def clear_leftovers(self) -> None:
-        """Does nothing: a sandbox ends with bubblewrap, and that with its keeper."""
+        """Does nothing: a sandbox ends with bubblewrap, which ends with its keeper."""
 
     @property
     def gains_nothing(self) -> bool:
-        """Whether bubblewrap is no setuid program, which could not be kept apart."""
+        """Returns whether bubblewrap is not a setuid program, which could not be kept apart."""
         return not os.stat(self._bwrap).st_mode & stat.S_ISUID
 
     @property
     def files(self) -> tuple[tuple[int, str], ...]:
-        """The files that bubblewrap finds open, by descriptor."""
+        """Returns the files that bubblewrap finds open, by descriptor."""
         filters = (FILTER_FD, str(self._filter_file))
         return (filters, (REPORTER_FD, str(self._reporter_file))) if self._reports else (filters,)
 
@@ -183,7 +183,7 @@ class SandboxMode:
             "--unshare-cgroup-try", "--die-with-parent", "--new-session",
         ]  # fmt: skip
         if os.geteuid() == 0:
-            # Namespaces made by root need no user namespace; `become` gives up the rest.
+            # Namespaces made by root need no user namespace; `become` drops the remaining rights.
             words += ["--cap-drop", "ALL"]
             for capability in TO_BECOME:
                 words += ["--cap-add", capability]
@@ -213,11 +213,11 @@ class SandboxMode:
         return [*words, "--json-status-fd", str(STATUS_FD)]
 
     def report(self) -> list[str]:
-        """Returns the words by which the wait status of the program gets out of the sandbox."""
+        """Returns the arguments that pass the program's wait status out of the sandbox."""
         return [REPORTER, str(REPORT_FD)] if self._reports else []
 
     def become(self, uid: int | None) -> list[str]:
-        """Returns the words by which root becomes the user of an attempt, inside."""
+        """Returns the arguments by which root becomes the attempt's user, inside."""
         if uid is None or os.geteuid() != 0:
             return []
         return [
@@ -226,27 +226,27 @@ class SandboxMode:
         ]  # fmt: skip
 
     def limit(self, processes: int) -> list[str]:
-        """Returns the words that limit the processes of the sandbox: its user has no others."""
-        # The reporter has the user of the job where the worker is not root.
+        """Returns the arguments that limit the processes of the sandbox: its user has no others."""
+        # The reporter runs as the job's user if the worker is not root.
         count = processes + (self._reports and os.geteuid() != 0)
         most = f"--nproc={count}:{count}"
         return [self._prlimit, most, "--"] if processes and self._prlimit else []
 
     def shows(self, path: str, *more: Path) -> bool:
-        """Returns whether a file of the machine is in the sandbox at the same place.
+        """Returns whether a file of the machine is in the sandbox at the same path.
 
         `more` are folders that it also has.
         """
         return self._visible.shows(path, *more)
 
     def _hidden(self) -> list[Path]:
-        """Returns the hidden folders that would be visible otherwise."""
+        """Returns the hidden folders that would otherwise be visible."""
         return [path for path in self._visible.hidden if path.is_dir() and self._is_seen(path)]
 
     def _closed_above(self, scratch: Path) -> list[Path]:
         """Returns the outermost visible folder above `scratch` that its user may not enter.
 
-        An empty one takes its place. Otherwise no path would lead to the scratch directory.
+        An empty one replaces it. Otherwise no path would lead to the scratch directory.
         """
         if os.geteuid() != 0:
             return []
@@ -288,7 +288,7 @@ class Sandbox:
         )
 
     def _check_program(self, program: Program) -> None:
-        """Raises `SpawnFailed` for a program that is not there, or not in the sandbox."""
+        """Raises `SpawnFailed` for a program that is missing, or not in the sandbox."""
         env = {"PATH": os.environ.get("PATH", os.defpath), **program.env}
         try:
             path = os.path.join(program.cwd, find_program(program.argv[0], env))
@@ -308,7 +308,7 @@ class Sandbox:
 
 
 def _system() -> list[str]:
-    """Returns the words that show the system's folders; links stay links."""
+    """Returns the arguments that show the system's folders; links stay links."""
     words: list[str] = []
     for path in SYSTEM:
         if os.path.islink(path):
@@ -319,7 +319,7 @@ def _system() -> list[str]:
 
 
 def _parents(path: Path) -> list[str]:
-    """Returns the words that make the folders above a path, open to the user of a job."""
+    """Returns the arguments that make the folders above a path, open to the user of a job."""
     words: list[str] = []
     for parent in reversed(path.parents[:-1]):
         words += ["--dir", str(parent)]
@@ -334,10 +334,10 @@ SOURCES: Final = Path(__file__).parents[3]
 
 
 def visible_folders(shared: Iterable[Path], hidden: Iterable[Path]) -> Visible:
-    """Returns them: this Python, what it imports from, and what the operator shares.
+    """Returns the visible folders: this Python, its import path, and what the operator shares.
 
-    Functions are also imported from the directory that the worker was started in, so it is
-    visible, unless it holds somebody's home.
+    Functions are also imported from the directory that the worker was started in, so it is visible,
+    unless it contains somebody's home.
     """
     here = Path.cwd()
     found = list(own_python())
@@ -353,7 +353,7 @@ def own_python() -> tuple[Path, ...]:
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Returns those that no other shows already: each costs the start of a job some time."""
+    """Returns the folders that no other already shows: each costs the start of a job some time."""
     there = {folder.absolute() for folder in folders if os.path.exists(folder)} - {Path("/")}
     kept: list[Path] = []
     for folder in sorted(there, key=lambda path: (len(path.parts), path)):
@@ -363,6 +363,6 @@ def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _holds_home(folder: Path) -> bool:
-    """Returns whether a home is this folder or in it."""
+    """Returns whether this folder is or contains a home."""
     home = Path(os.path.realpath(os.environ.get("HOME", "/")))
     return home.is_relative_to(folder) or Path("/home").is_relative_to(folder)

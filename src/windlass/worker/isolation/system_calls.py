@@ -1,7 +1,7 @@
 """The system calls that a sandbox refuses, and the filter (classic BPF) that does so.
 
-Refused are calls that make or enter namespaces, change mounts, clocks, swap or the kernel, use
-keyrings, or have often been a way into the kernel. Most need rights that a job does not have:
+It refuses calls that make or enter namespaces, change mounts, clocks, swap or the kernel, use
+keyrings, or have often been used to attack the kernel. Most need rights that a job does not have:
 the filter is a second wall. Debuggers work: a process may trace others of its own sandbox.
 """
 
@@ -17,7 +17,7 @@ AT_LEAST: Final = 0x35
 ANY_BIT: Final = 0x45
 RETURN: Final = 0x06
 
-NUMBER: Final = 0  # where `struct seccomp_data` has the number of the call,
+NUMBER: Final = 0  # offset in `struct seccomp_data` of the call's number,
 ARCHITECTURE: Final = 4  # the architecture,
 FIRST: Final = 16  # and the low halves of its arguments
 SECOND: Final = 24
@@ -95,7 +95,7 @@ def filter_program(machine: str) -> bytes | None:
         refuse,
         _load(NUMBER),
         *([_jump(AT_LEAST, X32, 0, 1), refuse] if table.has_x32 else []),
-        # What its flags are is in memory that it could change. The C library then uses clone.
+        # Its flags are in memory, which the caller could change. The C library then uses clone.
         _jump(EQUAL, table.clone3, 0, 1),
         _return(ERROR | errno.ENOSYS),
         _jump(EQUAL, table.clone, 0, 4),
@@ -120,7 +120,7 @@ def _load(offset: int) -> bytes:
 
 
 def _jump(test: int, value: int, if_true: int, if_false: int) -> bytes:
-    """Skips so many instructions."""
+    """Skips this many instructions."""
     return struct.pack("=HBBI", test, if_true, if_false, value)
 
 

@@ -1,11 +1,11 @@
-"""The uids of jobs: each attempt has one for itself, also among several workers of a machine.
+"""The uids of jobs: each attempt has its own, even among several workers of a machine.
 
 Killing all processes of a uid is safe only if nobody else uses it. So a file per uid is locked
 while it is in use; the system releases it when the worker dies.
 
-A worker that is not root uses the uids that the system has set aside for its user. /etc/subuid and
-/etc/subgid name them, and `newuidmap` and `newgidmap` (package uidmap) put them into a user
-namespace. There the worker's user is root, and each attempt has a uid of its own.
+A worker that is not root uses the subordinate uids of its user. /etc/subuid and /etc/subgid name
+them, and `newuidmap` and `newgidmap` (package uidmap) put them into a user namespace. There the
+worker's user is root, and each attempt has a uid of its own.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.worker.keeper.namespaces import make_users
 
-DEFAULT_RANGE: Final = "70000-70999"  # above those that user accounts and services get
+DEFAULT_RANGE: Final = "70000-70999"  # above those of user accounts and services
 LOCKS: Final = Path("/run/windlass-uids")
 LOWEST: Final = 1000
 HIGHEST: Final = 2**32 - 3
@@ -63,11 +63,11 @@ class Uids:
         raise NoFreeUid(f"all uids from {self._uids[0]} to {self._uids[-1]} are in use")
 
     def give_back(self, uid: int) -> None:
-        """Keeps a uid for the next attempt: none of its processes is left."""
+        """Frees a uid for the next attempt: none of its processes is left."""
         self._free.append(uid)
 
     def close(self) -> None:
-        """Lets go of all of them."""
+        """Releases all of them."""
         for fd in self._held.values():
             os.close(fd)
         self._held.clear()
@@ -103,7 +103,7 @@ class Uids:
 
 
 def _is_account(uid: int) -> bool:
-    """Returns whether somebody has this uid."""
+    """Returns whether a user account has this uid."""
     try:
         pwd.getpwuid(uid)
     except KeyError:
@@ -124,19 +124,19 @@ class NoSubordinateUids(WindlassError):
 
 
 class Share(NamedTuple):
-    """The ids that are set aside: so many from `first` on."""
+    """A range of subordinate ids: `count` ids from `first` on."""
 
     first: int
     size: int
 
 
 def place_of_user() -> Path:
-    """Returns the folder below which jobs of this user's workers have theirs."""
+    """Returns the folder for the job folders of this user's workers."""
     return Path(PLACE.format(os.geteuid()))
 
 
 def find_share() -> Share:
-    """Returns the ids of this user, the same as uids and as gids; raises `NoSubordinateUids`."""
+    """Returns the ids of this user, equal as uids and gids; raises `NoSubordinateUids`."""
     for program in PROGRAMS:
         if shutil.which(program) is None:
             raise NoSubordinateUids(
@@ -173,7 +173,7 @@ def _assign(pid: int, share: Share) -> None:
 
 
 def _read_share(file: Path) -> Share:
-    """Returns the first ids that a file sets aside for this user, by name or uid."""
+    """Returns the first range of ids that a file assigns to this user, by name or uid."""
     uid = os.geteuid()
     names = {str(uid)}
     try:
@@ -190,5 +190,5 @@ def _read_share(file: Path) -> Share:
         if name in names and first.isdigit() and count.isdigit() and int(count) > 0:
             return Share(int(first), int(count))
     raise NoSubordinateUids(
-        f"the worker does not run as root, and {file} sets nothing aside for its user"
+        f"the worker does not run as root, and {file} has no entry for its user"
     )

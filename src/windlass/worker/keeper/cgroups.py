@@ -1,8 +1,8 @@
 """Boxes for jobs: cgroups (v2) of their own, which a process cannot leave as it can its group.
 
-Only a folder that was given to the worker is used: one that the operator names, or the
-worker's own cgroup if it was delegated to it, as a service manager marks it. Everything
-here is on top of process groups: where a box cannot be had, a job runs without.
+They need a folder that was given to the worker: one that the operator names, or the worker's own
+cgroup if a service manager delegated it. Everything here is in addition to process groups: without
+a box, a job runs anyway.
 
 The standard library only: the keeper imports this file.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 OFF = "off"
 AUTO = "auto"
-START = "windlass-"  # of the folders that keepers make
+START = "windlass-"  # prefix of the folders that keepers make
 AGENTS = "windlass-agents"  # the cgroup of the workers themselves
 HOME = "keeper"  # the keeper's own box, so that killing a job's never hits it
 CONTROLLERS = ("memory", "pids")
@@ -21,14 +21,14 @@ MARKS = ("user.delegate", "trusted.delegate")
 
 
 def find_cgroup(setting: str) -> str | None:
-    """Returns the folder below which jobs get boxes; None if there is none. Raises `ValueError`."""
+    """Returns the folder for the boxes of jobs; None if there is none. Raises `ValueError`."""
     if setting == OFF:
         return None
     path = own_cgroup() if setting == AUTO else setting
     if setting == AUTO:
         return path if path is not None and _is_delegated(path) and _is_usable(path) else None
     if path is None or not _is_usable(path):
-        raise ValueError(f"{setting} is no folder of cgroup v2 that this user may write to")
+        raise ValueError(f"{setting} is not a cgroup v2 folder that this user may write to")
     return path
 
 
@@ -82,14 +82,14 @@ class Box:
 
     @property
     def passed(self) -> str:
-        """The limit for which the kernel has killed or refused a process; empty if none."""
+        """Returns the limit for which the kernel has killed or refused a process; empty if none."""
         if self._number("memory.events", "oom_kill"):
             return "memory"
         return "processes" if self._number("pids.events", "max") else ""
 
     @property
     def cpu_seconds(self) -> float:
-        """The CPU time of all processes that were ever in it."""
+        """Returns the CPU time of all processes that were ever in it."""
         return self._number("cpu.stat", "usage_usec") / 1_000_000
 
     def _number(self, file: str, name: str) -> int:
@@ -109,9 +109,9 @@ class Box:
                     pass
 
     def limit(self, memory: int, processes: int, layers: int = 0) -> None:
-        """Limits its processes together, where this machine has the controllers for that.
+        """Limits its processes together, if this machine has the controllers for that.
 
-        `layers` further ones are not the job's.
+        `layers` further processes do not belong to the job.
         """
         if processes:
             _write(f"{self.path}/pids.max", str(processes + layers))
@@ -169,13 +169,13 @@ class Boxes:
             self._go(self._home)
 
     def end(self, box: Box) -> None:
-        """Kills what is left in a box; it is removed when the kernel has let go of it."""
+        """Kills what is left in a box; the box is removed when the kernel has released it."""
         box.kill()
         self._emptying.append(box)
         self.tidy()
 
     def tidy(self) -> bool:
-        """Removes the boxes that have become empty; whether any is left."""
+        """Removes the boxes that have become empty; returns whether any is left."""
         self._emptying = [box for box in self._emptying if not box.remove()]
         return bool(self._emptying)
 
@@ -191,13 +191,13 @@ class Boxes:
             Box(path).remove()
 
     def _go(self, path: str) -> None:
-        """Moves this process; one that cannot leave a job's box must not go on to kill it."""
+        """Moves this process; one that cannot leave a job's box must not continue and kill it."""
         if not _write(f"{path}/cgroup.procs", "0"):
             raise OSError(f"cannot move to {path}")
 
 
 def _make_way(root: str) -> None:
-    """Moves the processes of a folder into one below it: only an empty one can set limits."""
+    """Moves the processes of a folder into a subfolder: only an empty one can set limits."""
     pids = _read(f"{root}/cgroup.procs").split()
     if not pids:
         return

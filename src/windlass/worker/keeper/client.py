@@ -1,7 +1,7 @@
 """The agent's side of its keeper: starts processes and learns how they ended.
 
-Everything said within one turn of the loop goes out as one frame, and so does what the
-keeper answers: a thousand short jobs cost a few dozen system calls.
+All messages within one turn of the loop are sent as one frame, and so are the keeper's answers: a
+thousand short jobs cost a few dozen system calls.
 """
 
 import asyncio
@@ -28,10 +28,11 @@ from windlass.worker.keeper.kept_process import (
 from windlass.worker.keeper.walls import CLOSED, USERS, VIEW
 
 FDS_PER_FRAME = 100
-OWN = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "USER")  # all it sees
-MARKER = "WINDLASS_KEEPER"  # in the environment of every job: whose it is
+# its whole environment
+OWN = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "TMPDIR", "TZ", "USER")
+MARKER = "WINDLASS_KEEPER"  # in the environment of every job: which agent it belongs to
 
-# The packages are put in place bare: the keeper shall not load what their fronts import.
+# The packages are created bare: the keeper must not load what their `__init__` files import.
 _START = """
 import sys, types
 for name, path in (("windlass", sys.argv[3]), ("windlass.worker", sys.argv[4])):
@@ -56,15 +57,15 @@ class KeeperClient:
         self.grace_ms = 10_000
         self.base = dict(base)
         self._record = record
-        self._cgroup = cgroup or ""  # the folder below which jobs get boxes
+        self._cgroup = cgroup or ""  # the folder for the boxes of jobs
         self._on_death = on_death
         self._sock: socket.socket | None = None
-        self.pid = 0  # the keeper's, once it has said so
-        self.controllers: tuple[str, ...] = ()  # by which cgroups limit jobs
-        self._process: subprocess.Popen[bytes] | None = None  # its guard
+        self.pid = 0  # the keeper's pid, once it has reported it
+        self.controllers: tuple[str, ...] = ()  # mechanisms by which cgroups limit jobs
+        self._process: subprocess.Popen[bytes] | None = None  # the pid of its guard
         self._numbers = 0
         self._kept: dict[int, KeptProcess] = {}
-        self._said: list[tuple[Any, ...]] = []
+        self._outgoing: list[tuple[Any, ...]] = []
         self._fds: list[int] = []
         self._outbox: deque[tuple[bytes, list[int]]] = deque()
         self._inbox = bytearray()
@@ -79,8 +80,8 @@ class KeeperClient:
         ours.setblocking(False)
         here = Path(__file__).parent.parent
         fd = str(theirs.fileno())
-        # No site packages and no environment of ours: it starts fast and knows no secrets. Only
-        # jobs carry the marker: a later agent shall not kill the guard, which ends by itself.
+        # No site packages and none of our environment: it starts fast and knows no secrets. Only
+        # jobs carry the marker: a later agent must not kill the guard; it exits by itself.
         command = [sys.executable, "-I", "-S", "-c", _START, fd, str(self._record)]
         self._process = subprocess.Popen(
             [*command, str(here.parent), str(here), self._cgroup], pass_fds=[theirs.fileno()],
@@ -95,11 +96,15 @@ class KeeperClient:
             self._send_with(message, fds)
 
     def hide_by_view(self, user: int, mounts: int) -> None:
-        """Starts programs that are kept out in these namespaces; takes over the descriptors."""
+        """Makes programs that may not see Windlass's files start in these namespaces; owns the
+        descriptors.
+        """
         self._add_wall(("wall", VIEW), (user, mounts))
 
     def close_folders(self, closed: Sequence[str], kept: Sequence[str]) -> None:
-        """Closes folders to programs that are kept out, but for those in `kept`."""
+        """Closes folders to programs that may not see Windlass's files, except for those in
+        `kept`.
+        """
         self._add_wall(("wall", CLOSED, list(closed), list(kept)))
 
     def use_users(self, users: int) -> None:
@@ -107,7 +112,7 @@ class KeeperClient:
         self._add_wall(("wall", USERS), (os.dup(users),))
 
     def drop_walls(self) -> None:
-        """Closes the descriptors of namespaces; there is no keeper after this."""
+        """Closes the descriptors of namespaces; no keeper will follow."""
         for _, fds in self._walls:
             for fd in fds:
                 os.close(fd)
@@ -160,10 +165,10 @@ class KeeperClient:
         tag: bytes = b"\0",
         run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
-        """Asks for a process. `env` is added to the base, or is all there is (`whole`).
+        """Requests a process. `env` is added to the base, or is everything (`whole`).
 
-        With `make` the keeper makes the folder `cwd` if it is not there.
-        The descriptors are the client's from here on.
+        With `make` the keeper makes the folder `cwd` if it is missing. The client owns the
+        descriptors from here on.
         """
         self._numbers += 1
         number = self._numbers
@@ -180,17 +185,17 @@ class KeeperClient:
 
     def send(self, message: tuple[Any, ...]) -> None:
         """Sends a message, together with all others of this turn of the loop."""
-        self._said.append(message)
+        self._outgoing.append(message)
         if not self._scheduled:
             self._scheduled = True
             asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._said:
-            body = marshal.dumps(self._said)
+        if self._outgoing:
+            body = marshal.dumps(self._outgoing)
             self._outbox.append((len(body).to_bytes(4, "big") + body, self._fds))
-            self._said = []
+            self._outgoing = []
             self._fds = []
         self._write()
 
@@ -274,7 +279,7 @@ class KeeperClient:
             sock.close()
         for fd in (*self._fds, *self._received, *(fd for _, fds in self._outbox for fd in fds)):
             os.close(fd)
-        self._fds, self._said = [], []
+        self._fds, self._outgoing = [], []
         self._received.clear()
         self._outbox.clear()
         self._inbox.clear()

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 
 def enter(path: str, make: bool, user: int | None) -> None:
-    """Goes to a folder, for the process that is started next; folders are used again."""
+    """Enters a folder, for the process that is started next; folders are reused."""
     try:
         os.chdir(path)
     except FileNotFoundError:
@@ -39,9 +39,9 @@ def hand_over(path: str, user: int) -> None:
 
 
 def take_back(path: str) -> None:
-    """Takes a folder back with all that is in it; nobody else may use it at that time.
+    """Takes a folder back with everything in it; nobody else may use it meanwhile.
 
-    What somebody else has put there stays as it is.
+    Files of other users stay as they are.
     """
     me, group = os.geteuid(), os.getegid()
     os.chown(path, me, group, follow_symlinks=False)

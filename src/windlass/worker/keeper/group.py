@@ -18,7 +18,7 @@ SIGNALED = 128  # added to its number by programs that report the signal which e
 
 
 def reported_end(text: bytes) -> int | None:
-    """Returns how a program ended by what its reporter said; -N if signal N killed it."""
+    """Returns how a program ended according to its reporter; -N if signal N killed it."""
     said = SAID.search(text)
     return None if said is None else os.waitstatus_to_exitcode(int(said[1]))
 
@@ -26,8 +26,8 @@ def reported_end(text: bytes) -> int | None:
 class Group:
     """One job's process group; the pid of its leader is its number.
 
-    Of a nested one, the leader is a program around the job's (see `Start`). `status` is where
-    it is said which process that has started, and how the job's ended.
+    In a nested group, the leader is a program around the job's (see `Start`). `status` reports
+    which process that has started, and how the job's program ended.
     """
 
     __slots__ = (
@@ -44,15 +44,15 @@ class Group:
         self.pid = pid
         self.pipe = pipe
         self.cwd = cwd
-        self.tag = tag  # what its processes carry in their environment
+        self.tag = tag  # marker in the environment of its processes
         self.box = box
         self.allowed: Allowed = start.allowed
-        self.user = start.user  # of its processes, if it is not the keeper's
+        self.user = start.user  # user of its processes, if not the keeper's
         self.nested = start.nested
         self.layers = start.layers
         self.outside = start.outside
-        self.root = 0  # the process above what it runs elsewhere, if that is known
-        self.ending_at = 0.0  # when what it runs elsewhere is ended (again)
+        self.root = 0  # the process that watches over what it runs elsewhere, if known
+        self.ending_at = 0.0  # when to end (again) what it runs elsewhere
         self.status = status
         if status >= 0:
             os.set_blocking(status, False)
@@ -65,7 +65,7 @@ class Group:
 
     @property
     def watched(self) -> bool:
-        """Whether it is to be looked at often."""
+        """Returns whether it must be checked often."""
         return bool(self.kill_at) or self.allowed.is_watched
 
     def ask_to_end(self) -> None:
@@ -82,16 +82,17 @@ class Group:
             self.box.kill()
 
     def read_status(self) -> int:
-        """Learns how the program of an ended leader has ended, and returns the leader's child.
+        """Reads how the program of an ended leader ended, and returns the leader's child.
 
-        That is 0 if it is not known. Without a report, the program was killed with all around it.
+        Returns 0 if that is unknown. Without a report, the program was killed with everything
+        around it.
         """
         text = b""
         if self.status >= 0:
             try:
                 text = os.read(self.status, 4_096)
             except BlockingIOError:
-                pass  # Nothing was said.
+                pass  # There was no report.
             os.close(self.status)
             self.status = -1
         end, found = reported_end(text), STATUS.search(text)

@@ -1,9 +1,9 @@
 """The guard: the keeper's parent, which ends what a killed keeper leaves.
 
-It waits for the keeper's end and does nothing else. The orphans of a keeper that was killed become
-children of the guard, whatever session and environment they have: it kills them all and ends. So
-no process of a job is left if agent and keeper are killed at the same moment, and starting a job
-costs nothing more.
+It waits for the keeper's end and does nothing else. The orphans of a killed keeper become children
+of the guard, whatever session and environment they have: it kills them all and exits. So no process
+of a job is left if agent and keeper are killed at the same moment, and starting a job costs nothing
+more.
 
 The standard library only: the keeper imports this file.
 """
@@ -17,8 +17,8 @@ from windlass.worker.keeper.outside import end_all
 
 TITLE = b"windlass guard"
 PAUSE_S = 0.005
-END_S = 10.0  # for ending what jobs run elsewhere
-ARGUMENTS = slice(45, 47)  # of /proc/self/stat, after the name: where the command line is
+END_S = 10.0  # time to end what jobs run elsewhere
+ARGUMENTS = slice(45, 47)  # fields of /proc/self/stat, after the name: where the command line is
 
 
 def fork_keeper(sock: int, outside: str) -> None:
@@ -37,14 +37,14 @@ def fork_keeper(sock: int, outside: str) -> None:
             end_all(outside, END_S)
         finally:
             os._exit(0)
-    os.setsid()  # A signal to one group shall not hit both.
+    os.setsid()  # A signal to one group must not hit both.
     processes.hear_parent_die(signal.SIGUSR1)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _end_orphans() -> None:
-    """Kills all children, and what they leave in turn, until there are none."""
+    """Kills all children, and the orphans they leave, until there are none."""
     me = os.getpid()
     while _reap():
         for seen in list(processes.all_processes()):
@@ -55,7 +55,7 @@ def _end_orphans() -> None:
 
 
 def _reap() -> bool:
-    """Reaps the children that have ended; whether others are left."""
+    """Reaps the children that have ended; returns whether others are left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -65,7 +65,7 @@ def _reap() -> bool:
 
 
 def _rename() -> None:
-    """Shows as the guard in lists of processes, where it would look like a second keeper."""
+    """Shows up as the guard in lists of processes, where it would look like a second keeper."""
     import ctypes
 
     try:

@@ -1,19 +1,19 @@
-"""The keeper: a small process that starts the jobs of one agent and outlives no lease.
+"""The keeper: a small process that starts the jobs of one agent and never outlives a lease.
 
-It kills every process group at once when the agent's socket closes, and asks them to
-stop, then kills them, when its deadline passes without a word from the agent: a killed
-or stopped agent leaves nothing behind. Deadlines are readings of CLOCK_BOOTTIME, which
-both sides share and which counts while the machine sleeps.
+It kills every process group at once when the agent's socket closes. When its deadline passes
+without word from the agent, it asks them to stop, then kills them: a killed or stopped agent leaves
+nothing behind. Deadlines are readings of CLOCK_BOOTTIME, which both sides share and which counts
+while the machine sleeps.
 
-A process that leaves its group (a session of its own, a double fork) is found as well: the
-keeper becomes the parent of orphans and kills those whose job has ended. Where it was given
-a cgroup, each job has a box of its own there, and all in it end with the job.
+A process that leaves its group (a session of its own, a double fork) is found as well: the keeper
+becomes the parent of orphans and kills those whose job has ended. If it was given a cgroup, each
+job has a box of its own there, and everything in it ends with the job.
 
 If the keeper is killed as well, its guard kills what it left (`guard.py`).
 
-It imports the standard library and a few files of this folder only, so that it is there within
-milliseconds and stays small. Agent and keeper speak in frames: a length,
-then a marshalled list of messages; file descriptors travel beside them, in order.
+It imports the standard library and a few files of this folder only, so that it starts within
+milliseconds and stays small. Agent and keeper exchange frames: a length, then a marshalled list of
+messages; file descriptors are sent along, in order.
 """
 
 import errno
@@ -39,15 +39,15 @@ from windlass.worker.keeper.record import Record
 from windlass.worker.keeper.walls import Walls
 from windlass.worker.keeper.watch import DiskMeter, passed, usage_of
 
-FENCED = -1  # in place of an errno: the deadline has passed, nothing may be started
-INLINE = 16_384  # so much output goes to the agent in messages; then it gets the pipe
-TICK_S = 1.0  # the longest wait while there are jobs: a machine that slept notices soon
-WATCH_S = 0.05  # how often stops and what limited jobs use are looked at
-FULL = 0.8  # of its limit: a job that failed with so much memory in use wanted more
+FENCED = -1  # instead of an errno: the deadline has passed, nothing may be started
+INLINE = 16_384  # bytes relayed before the agent gets the pipe
+TICK_S = 1.0  # the longest wait while there are jobs, to notice soon that a machine slept
+WATCH_S = 0.05  # interval of checking stops and the usage of limited jobs
+FULL = 0.8  # part of its limit: a job that failed with this much memory in use wanted more
 LAST_WORDS = 2 * 65_536
-END_S = 5.0  # for ending what jobs run elsewhere
+END_S = 5.0  # time to end what jobs run elsewhere
 LOOK = os.WEXITED | os.WNOHANG | os.WNOWAIT
-# The kernel's way to say that a process has passed a limit of its own.
+# The kernel's signals to a process that has passed a limit of its own.
 OF_SIGNAL: dict[int, str] = {signal.SIGXCPU: "cpu_time", signal.SIGXFSZ: "disk"}
 
 
@@ -57,14 +57,15 @@ class Keeper:
     def __init__(self, sock: socket.socket, record: str, boxes: Boxes | None = None) -> None:
         self._sock = sock
         self._boxes = boxes
-        self._untidy = False  # something of ended jobs may be left
+        self._untidy = False  # ended jobs may have left something
         sock.setblocking(False)
         self._groups: dict[int, Group] = {}  # by pid
         self._numbers: dict[int, Group] = {}
         self._pipes: dict[int, Group] = {}  # by the pipe's descriptor
         self._helpers: set[int] = set()
-        self._inner: dict[int, tuple[Group, Any]] = {}  # whose leader has ended, by pid
-        self._returning: dict[int, tuple[Group, Any]] = {}  # by the pid that returns its folder
+        self._inner: dict[int, tuple[Group, Any]] = {}  # those whose leader has ended, by pid
+        # by the pid of the process that returns its folder
+        self._returning: dict[int, tuple[Group, Any]] = {}
         self._walls = Walls()
         self._parents = Parents()
         self._base: dict[str, str] = {}
@@ -88,7 +89,7 @@ class Keeper:
         self._messages.append(("keeper", os.getpid(), () if boxes is None else boxes.controllers))
 
     def end(self) -> None:
-        """Ends: without its guard, nobody would end the jobs of a killed keeper."""
+        """Exits: without its guard, nobody would end the jobs of a killed keeper."""
         self._ended = True
 
     def run(self) -> None:
@@ -137,7 +138,7 @@ class Keeper:
             return WATCH_S
         return min(TICK_S, max(0.0, self._soft - boottime()))
 
-    # What the agent says
+    # Messages of the agent
 
     def _receive(self) -> None:
         try:
@@ -147,7 +148,8 @@ class Keeper:
         except OSError:
             data, fds = b"", []
         for fd in fds:
-            os.set_inheritable(fd, False)  # They are for one job each, not for those before it.
+            # Children that belong to one job only, not to the earlier ones.
+            os.set_inheritable(fd, False)
         self._fds.extend(fds)
         if not data:
             self._ended = True
@@ -188,12 +190,12 @@ class Keeper:
         group.kill_at = min(group.kill_at or kill_at, kill_at)
 
     def _remove(self, path: str) -> None:
-        """Removes a folder, however large, in a process of its own."""
+        """Removes a folder of any size, in a process of its own."""
         rm, enter = ["rm", "-rf", "--", path], self._walls.entering_users
         try:
             self._helpers.add(launch(rm, self._base, (self._null,) * 3, prepare=enter))
         except OSError:
-            pass  # It is tried again when the agent starts anew.
+            pass  # The next agent tries again.
 
     def _spawn(
         self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
@@ -217,7 +219,7 @@ class Keeper:
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
             with pinned(cpus), boxed as box:
-                # Limits of a container are not those of the program that asks for it.
+                # Limits of a container do not apply to the program that requests it.
                 plain = start._replace(allowed=Allowed()) if start.outside else start
                 streams = (stdin, stdout, write)
                 pid = launch(argv, full, streams, plain, told, prepare, finish, self._parents)
@@ -290,7 +292,7 @@ class Keeper:
             pid = found.si_pid
             group = self._groups.pop(pid, None)
             if group is not None:
-                # The leader's pid is taken until it is reaped: this hits no stranger.
+                # The leader's pid stays taken until it is reaped: this hits no stranger.
                 group.kill()
                 self._end_user(group.user)
                 self._untidy = True
@@ -312,7 +314,7 @@ class Keeper:
             processes.kill_user(user, self._walls.enter_users)
 
     def _end_leader(self, group: Group, usage: Any) -> None:
-        """Reports the end of a group, but of a nested one only when the inner process is gone."""
+        """Reports the end of a group; for a nested one, only when the inner process is gone."""
         shared = any(other.user == group.user for other in self._groups.values())
         if not shared and (helper := self._walls.return_folder(group.user, group.cwd)):
             self._helpers.add(helper)
@@ -346,7 +348,7 @@ class Keeper:
             over = over or ("memory" if self._oom_kills > before else "")
         peak = 0 if group.outside else max(usage.ru_maxrss for usage in usages) * 1024
         if code and not over and group.allowed.memory and peak >= FULL * group.allowed.memory:
-            over = "memory"  # It could not have more, and gave up.
+            over = "memory"  # It could not get more, and gave up.
         over = over or OF_SIGNAL.get(-code, "")
         cpu = max(usage.ru_utime + usage.ru_stime for usage in usages)
         self._messages.append(("exit", group.number, code, over, group.fenced, dirty, peak, cpu))
@@ -367,7 +369,9 @@ class Keeper:
             self._untidy = True
 
     def _root_of(self, group: Group) -> int:
-        """Returns the process above the job's own: of a container, the one that watches over it."""
+        """Returns the process above the job's own: for a container, the one that watches over
+        it.
+        """
         if not group.outside:
             return group.pid
         others = (c for c in processes.children_of(os.getpid()) if c not in self._groups)
@@ -375,7 +379,7 @@ class Keeper:
         return group.root
 
     def _kill(self, group: Group, over: str = "") -> None:
-        """Kills a group, and starts what ends that which it runs elsewhere."""
+        """Kills a group, and starts the command that ends what it runs elsewhere."""
         group.kill(over)
         now = boottime()
         if not group.outside or now < group.ending_at:
@@ -411,7 +415,9 @@ class Keeper:
         self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
 
     def _sweep(self) -> bool:
-        """Kills orphans that left their group, once their job has ended; whether there were any."""
+        """Kills orphans that left their group, once their job has ended; returns whether there were
+        any.
+        """
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
         groups = self._groups.values() if strays else ()
         tags = {group.tag for group in groups}
@@ -424,13 +430,13 @@ class Keeper:
             if names and names.intersection(processes.arguments_of(pid)):
                 continue  # It watches over a container, and has an environment of its own.
             if not tags.intersection(processes.environ_of(pid)):
-                # What these leave in turn becomes the keeper's, and is found the next time.
+                # The orphans these leave become the keeper's, and are found the next time.
                 for member in processes.tree_of(pid):
                     processes.kill(member)
                 found = True
         return found
 
-    # Talking
+    # Sending
 
     def _say(self, fds: list[int]) -> None:
         body = marshal.dumps(self._messages)
@@ -438,7 +444,7 @@ class Keeper:
         self._outbox.append((len(body).to_bytes(4, "big") + body, fds))
 
     def _flush(self) -> None:
-        """Sends what the socket takes; a stopped agent must not hold up the keeper."""
+        """Sends what the socket takes; a stopped agent must not block the keeper."""
         try:
             while self._outbox:
                 data, fds = self._outbox[0]
@@ -477,7 +483,7 @@ def main() -> None:
     fork_keeper(int(sys.argv[1]), place_of(sys.argv[2]))
     processes.become_subreaper()
     sock = socket.socket(fileno=int(sys.argv[1]))
-    sock.set_inheritable(False)  # No job shall speak in the keeper's name.
+    sock.set_inheritable(False)  # No job may speak in the keeper's name.
     keeper = Keeper(sock, sys.argv[2], _open_boxes(sys.argv[5]))
     signal.signal(signal.SIGUSR1, lambda *_: keeper.end())
     os.chdir("/")
@@ -485,7 +491,7 @@ def main() -> None:
 
 
 def _open_boxes(root: str) -> Boxes | None:
-    """Boxes below this folder; jobs run without if that is not allowed after all."""
+    """Opens boxes below this folder; jobs run without if it is not allowed after all."""
     try:
         return Boxes(root) if root else None
     except OSError:

@@ -27,7 +27,7 @@ class Fenced(WindlassError):
 
 
 class Ended(Exit, frozen=True):
-    """How a process ended, and what the agent needs to know besides."""
+    """How a process ended, and what else the agent needs to know."""
 
     fenced: bool = False
     dirty: bool = False  # its folder is not empty
@@ -36,7 +36,7 @@ class Ended(Exit, frozen=True):
 
 
 class RunAs(NamedTuple):
-    """How the keeper starts a program, beside its environment and limits; see `Start`."""
+    """How the keeper starts a program, besides its environment and limits; see `Start`."""
 
     user: int | None = None
     opens: tuple[tuple[int, str], ...] = ()
@@ -51,7 +51,7 @@ AS_WORKER = RunAs()
 
 
 class KeeperLink(Protocol):
-    """What carries messages to the keeper; `grace_ms` lies between SIGTERM and SIGKILL."""
+    """Carries messages to the keeper; `grace_ms` lies between SIGTERM and SIGKILL."""
 
     grace_ms: int
 
@@ -90,7 +90,7 @@ class KeptProcess:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended or never started."""
+        """Returns whether it has ended or never started."""
         return self.ended is not None or self.failed is not None
 
     async def gone(self) -> None:

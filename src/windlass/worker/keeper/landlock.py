@@ -1,4 +1,4 @@
-"""Landlock: what a process gives up for itself and for all that it starts.
+"""Landlock: rights that a process gives up for itself and all that it starts.
 
 The standard library only: the keeper imports this file.
 """
@@ -15,13 +15,13 @@ GET_VERSION: Final = 1
 BENEATH: Final = 1
 NO_NEW_PRIVILEGES: Final = 38  # PR_SET_NO_NEW_PRIVS
 
-SCOPES: Final = 6  # the version from which on signals and abstract sockets can be given up
-MOVES: Final = 2  # the version from which on files can be moved between folders
+SCOPES: Final = 6  # first version that can restrict signals and abstract sockets
+MOVES: Final = 2  # first version that allows moving files
 
 READ_DIR: Final = 1 << 3
-MAKE_DEVICE: Final = 1 << 11  # of blocks, which an ordinary user cannot make
+MAKE_DEVICE: Final = 1 << 11  # making block devices, which an ordinary user cannot do
 OF_FILES: Final = 0b111 | 1 << 14 | 1 << 15  # execute, write, read, truncate, ioctl
-# By version: how many rights to files there are.
+# By version: the number of file rights.
 RIGHTS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 ALL_RIGHTS: Final = 16
 ABSTRACT_SOCKETS_AND_SIGNALS: Final = 3
@@ -39,7 +39,7 @@ class _Beneath(ctypes.Structure):
 
 
 def version() -> int:
-    """Returns what this kernel offers; 0 if nothing."""
+    """Returns the Landlock version of this kernel; 0 if none."""
     found: int = _libc.syscall(CREATE, None, 0, GET_VERSION)
     return max(0, found)
 
@@ -47,8 +47,8 @@ def version() -> int:
 def keep_apart(known: int) -> int:
     """Returns rules that keep a program from signalling, tracing and reading other processes.
 
-    What it starts itself is not among these. It is a descriptor; raises `OSError`. Kernels
-    without scopes only keep it from tracing and reading.
+    Processes that it starts itself are exempt. Returns a descriptor; raises `OSError`. Kernels
+    without scopes only prevent tracing and reading.
     """
     if known >= SCOPES:
         return _create(0, ABSTRACT_SOCKETS_AND_SIGNALS)
@@ -58,9 +58,9 @@ def keep_apart(known: int) -> int:
 def close_folders(known: int, closed: Iterable[str], kept: Iterable[str]) -> int:
     """Returns rules that close folders to a program, and keep it apart.
 
-    Those in `kept` stay open, although they are in a closed one. Rules can only open something:
-    so they open everything beside the folders above the closed ones. What appears later in a
-    folder above stays closed.
+    Folders in `kept` stay open, even inside a closed one. Rules can only open something: so they
+    open everything beside the folders above the closed ones. What appears later in a folder above
+    stays closed.
     """
     rights = (1 << RIGHTS.get(known, ALL_RIGHTS)) - 1
     fd = _create(rights, ABSTRACT_SOCKETS_AND_SIGNALS if known >= SCOPES else 0)
@@ -80,8 +80,8 @@ def close_folders(known: int, closed: Iterable[str], kept: Iterable[str]) -> int
 def restrict(rules: int, *, gains: bool = False) -> None:
     """Applies rules to the calling thread and to all that it starts; raises `OSError`.
 
-    No program that it starts can gain rights from then on, such as by a setuid bit; with `gains`
-    it can, if this process is allowed that.
+    From then on no program that it starts can gain rights, for example by a setuid bit; with
+    `gains` it can, if this process may allow that.
     """
     if gains and _libc.syscall(RESTRICT_SELF, rules, 0) == 0:
         return
@@ -98,13 +98,13 @@ def parents(path: str) -> Iterable[str]:
 
 def _create(files: int, scoped: int) -> int:
     wanted = _Ruleset(files, 0, scoped)
-    # Older kernels know the first field only.
+    # Older kernels know only the first field.
     size = ctypes.sizeof(wanted) if scoped else ctypes.sizeof(ctypes.c_uint64)
     return _checked(_libc.syscall(CREATE, ctypes.byref(wanted), size, 0))
 
 
 def _allow(rules: int, path: str, rights: int) -> None:
-    """Opens a file or a folder with all that is in it; nothing if it is not there."""
+    """Opens a file, or a folder with its contents; does nothing if it is missing."""
     try:
         fd = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

@@ -22,30 +22,30 @@ class Allowed(NamedTuple):
     memory: int = 0
     cpu: int = 0
     processes: int = 0
-    files: int = 0  # that one process has open
+    files: int = 0  # open files of one process
     disk: int = 0
 
     @property
     def is_watched(self) -> bool:
-        """Whether the job is to be looked at while it runs."""
+        """Returns whether the job must be checked while it runs."""
         return bool(self.memory or self.cpu or self.processes or self.disk)
 
     @property
     def has_rlimits(self) -> bool:
-        """Whether something is set before the program starts."""
+        """Returns whether limits are set before the program starts."""
         return bool(self.memory or self.cpu or self.files or self.disk)
 
 
 class Start(NamedTuple):
     """How a program is started.
 
-    As `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
-    reading, by descriptor. `nested`: the program itself is below the one that is started, in a
-    session of its own, which gets the signals, and that becomes `user` by itself. Which process it
-    starts, it says in JSON as `child-pid` on the descriptor `status`, if that is not 0; how the
-    program ended is said on the next descriptor (`reporter.c`). `outside`: it asks another
-    program to run the job's elsewhere under this name, and a folder of that name says how to end
-    that (`outside.py`). `apart`: it cannot signal, trace or read processes that it has not started
+    With a `user`, it has that uid and gid and no groups. `opens` are files that it finds open for
+    reading, by descriptor. `nested`: the program itself runs below the started one, in a session of
+    its own, which gets the signals; the started one switches to `user` by itself. It reports the
+    process it starts as `child-pid` in JSON on the descriptor `status`, if that is not 0; the next
+    descriptor reports how the program ended (`reporter.c`). `outside`: it asks another program to
+    run the job's program elsewhere under this name, and a folder of that name says how to end that
+    (`outside.py`). `apart`: it cannot signal, trace or read processes that it has not started
     (`walls.py`); `kept_out`: it cannot open Windlass's own files either.
     """
 
@@ -60,7 +60,9 @@ class Start(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """How many processes are not the job's: one around it, its init, and the reporter."""
+        """Returns how many processes are not the job's: one around it, its init, and the
+        reporter.
+        """
         return 3 if self.nested else 2 if self.outside else 0
 
     @classmethod
@@ -80,16 +82,16 @@ def nothing() -> None:
 class Parents:
     """Threads that have started a program and wait for its end.
 
-    A thread gives up rights for itself alone, and what it starts has given them up as well: this
-    takes a third of the time of a fork. It counts as the parent of that program, which may have
-    asked to be killed when its parent ends.
+    A thread can give up rights for itself alone, and whatever it starts lacks them as well: this
+    takes a third of the time of a fork. It is the parent of that program, which may have asked to
+    be killed when its parent ends.
     """
 
     def __init__(self) -> None:
         self._waiting: dict[int, _thread.LockType] = {}  # by the pid of the program
 
     def start(self, spawn: Callable[[], int]) -> int:
-        """Returns what `spawn` returns, in a new thread; raises its `OSError`."""
+        """Runs `spawn` in a new thread and returns its result; raises its `OSError`."""
         started, ended = _thread.allocate_lock(), _thread.allocate_lock()
         started.acquire()
         ended.acquire()
@@ -136,8 +138,8 @@ def launch(
     """Starts a program in a session of its own, in the working directory; returns its pid.
 
     It finds `told` open as the descriptor `start.status`, and as the next one. The new process
-    calls `prepare`, if there is something to prepare, and `finish` when it has become the user.
-    If there are `parents`, one of them may do the latter.
+    calls `prepare`, if given, and `finish` after it has become the user. If there are `parents`,
+    one of them may do the latter.
     """
     path = find_program(argv[0], env)
     user = None if start.nested else start.user
@@ -167,7 +169,7 @@ def launch(
 
 @contextmanager
 def pinned(cpus: tuple[int, ...]) -> Iterator[None]:
-    """Lets what is started inside run on these processors only; on all of ours if none is named.
+    """Makes programs started inside run on these processors only; on all of ours if none is named.
 
     A child inherits them; other threads are not affected.
     """
@@ -183,7 +185,7 @@ def pinned(cpus: tuple[int, ...]) -> Iterator[None]:
 
 
 def find_program(name: str, env: Mapping[str, str]) -> str:
-    """Returns where a program is, by the PATH it would see itself."""
+    """Returns the path of a program, by the PATH that it would see itself."""
     if "/" in name:
         return name
     for folder in env.get("PATH", os.defpath).split(":"):
@@ -199,7 +201,7 @@ def _named(error: OSError, program: str) -> OSError:
 
 
 def _fork(argv: list[str], become: Callable[[], None]) -> int:
-    """Starts a process that is changed between fork and exec; slower."""
+    """Starts a process with changes between fork and exec; slower."""
     listen, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -250,10 +252,10 @@ def _become(
 
 
 def _limit(start: Start) -> None:
-    """Sets the limits that hold for each process, and those of a user that nobody else is."""
+    """Sets the limits for each process, and those of a user that only this job has."""
     memory, cpu, processes, files, disk = start.allowed
     if memory:
-        # Counts what is writable and private: what a process asked for, not what it maps.
+        # Counts writable private memory: what a process asked for, not what it maps.
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     if cpu:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))

@@ -1,7 +1,7 @@
-"""Killing what an older agent of the same directory has left behind.
+"""Kills what an older agent of the same directory has left behind.
 
-A process is known by its pid together with the time of its start, or by the marker in
-its environment: a stranger that was given the same pid later is never touched.
+A process is known by its pid together with its start time, or by the marker in its environment: a
+stranger that got the same pid later is never touched.
 """
 
 import os
@@ -14,13 +14,13 @@ from windlass.worker.keeper.client import MARKER
 from windlass.worker.keeper.processes import Seen, all_processes, environ_of, look_at
 from windlass.worker.keeper.record import boot_id
 
-SLACK_MS = 20  # the kernel counts starts in hundredths of a second
+SLACK_MS = 20  # the kernel counts start times in hundredths of a second
 PAUSE_MS = 10
 MAX_LINE = 40  # bytes: two numbers of 64 bits
 
 
 async def kill_leftovers(record: Path, marker: str, clock: Clock, patience_ms: int) -> bool:
-    """Kills every process the record or the marker names; whether none is left."""
+    """Kills every process that the record or the marker names; returns whether none is left."""
     noted = dict(_read(record))
     for _ in range(max(1, patience_ms // PAUSE_MS)):
         found = _find(noted, marker)
@@ -36,13 +36,13 @@ async def kill_leftovers(record: Path, marker: str, clock: Clock, patience_ms: i
 
 
 def _read(record: Path) -> Iterator[tuple[int, int]]:
-    """Pids, each with the time it was noted, in ms since the machine was started."""
+    """Returns pids, each with the time it was noted, in ms since boot."""
     try:
         boot, *lines = record.read_bytes().split(b"\n")
     except OSError:
         return
     if boot != boot_id():
-        return  # Nothing outlives a restart of the machine.
+        return  # Nothing outlives a reboot.
     for line in lines:
         pid, _, noted = line.partition(b" ")
         if pid.isdigit() and noted.isdigit() and len(line) <= MAX_LINE:

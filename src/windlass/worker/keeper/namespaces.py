@@ -1,7 +1,7 @@
 """User and mount namespaces, made once by the agent and entered by the programs of jobs.
 
-A descriptor keeps a namespace. Agent and keeper stay outside: they own what they made, so they
-can signal everything in it. The standard library only: the keeper imports this file.
+A descriptor keeps a namespace alive. Agent and keeper stay outside: they own what they made, so
+they can signal everything in it. The standard library only: the keeper imports this file.
 """
 
 import ctypes
@@ -25,10 +25,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def make_view(hidden: Sequence[str], kept: Sequence[str]) -> tuple[int, int]:
-    """Returns a user and a mount namespace in which folders are empty but for those in `kept`.
+    """Returns a user and a mount namespace in which folders are empty except for those in `kept`.
 
-    Everything else is as outside, what is mounted there later included. There is only the
-    caller's own user: files of others seem to belong to nobody. Raises `OSError`.
+    Everything else is as outside, including later mounts. It has only the caller's own user: files
+    of others seem to belong to nobody. Raises `OSError`.
     """
     user, group = os.geteuid(), os.getegid()
 
@@ -54,13 +54,13 @@ def make_view(hidden: Sequence[str], kept: Sequence[str]) -> tuple[int, int]:
 
 
 def make_users(assign: Callable[[int], None]) -> int:
-    """Returns a user namespace; `assign` gives it users, told the process that is in it."""
+    """Returns a user namespace; `assign` maps its users, given the pid of a process in it."""
     (found,) = _made(lambda: _unshare(NEW_USER), assign, ("user",))
     return found
 
 
 def enter_view(user: int, mounts: int) -> None:
-    """Enters both, for good, in the same folder; only for a process with one thread."""
+    """Enters both for good, keeping the folder; only for a process with one thread."""
     folder = os.getcwd()
     for fd in (user, mounts):
         _checked(_libc.setns(fd, 0))
@@ -68,12 +68,12 @@ def enter_view(user: int, mounts: int) -> None:
 
 
 def enter_users(user: int) -> None:
-    """Enters a user namespace, for good, where this process has all rights."""
+    """Enters a user namespace for good, where this process has all rights."""
     _checked(_libc.setns(user, NEW_USER))
 
 
 def run_in_users(users: int, act: Callable[[], None]) -> None:
-    """Does something in a user namespace, where it has all rights, and waits for it."""
+    """Calls a function in a user namespace, where it has all rights, and waits for it."""
     pid = os.fork()
     if pid == 0:
         with suppress(BaseException):
@@ -127,7 +127,7 @@ def _tell_how(make: Callable[[], None], tell: int) -> None:
 
 
 def _unshare(flags: int) -> None:
-    """Leaves namespaces; the kernel lets only a readable process set who it is in the new ones."""
+    """Leaves namespaces; the kernel lets only a readable process set its ids in the new ones."""
     _checked(_libc.prctl(DUMPABLE, 1, 0, 0, 0))
     _checked(_libc.unshare(flags))
 
@@ -138,7 +138,7 @@ def _write(name: str, text: str) -> None:
 
 
 def _make_place(path: str, is_folder: bool) -> None:
-    """Makes what something is mounted on, in an empty folder."""
+    """Makes a mount point in an empty folder."""
     os.makedirs(path if is_folder else os.path.dirname(path), exist_ok=True)
     if not is_folder:
         os.close(os.open(path, os.O_CREAT | os.O_RDONLY, 0o600))

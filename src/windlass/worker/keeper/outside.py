@@ -1,9 +1,9 @@
-"""What jobs run outside the processes below the keeper, such as containers, and ending it.
+"""What jobs run outside the processes below the keeper, such as containers, and how to end it.
 
 Each has a folder of its name in a folder of the agent's. The file `ender` in it holds a command
-that ends it for good: as JSON, its words and its environment. The agent removes the folder once
-that has succeeded. So whoever comes after a killed agent ends what it left: its keeper, the
-keeper's guard, or the next agent.
+that ends it for good: its arguments and environment, as JSON. The agent removes the folder once
+that has succeeded. So after a killed agent, its keeper, the keeper's guard, or the next agent ends
+what it left.
 
 The standard library only: the keeper imports this file.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = "containers"  # in the agent's directory
 ENDER = "ender"
-ABSENT = (b"no such container", b"no container with name")  # said of what has ended
+ABSENT = (b"no such container", b"no container with name")  # printed about something that has ended
 
 
 class Ender(NamedTuple):
@@ -38,7 +38,7 @@ def place_of(record: str) -> str:
 
 def read_ender(folder: str) -> Ender | None:
     """Returns the command in a folder; None if there is none."""
-    import json  # which a keeper without containers need not load
+    import json  # a keeper without containers need not load it
 
     try:
         with open(os.path.join(folder, ENDER), encoding="utf-8") as file:
@@ -58,9 +58,10 @@ def start_ender(place: str, name: str, null: int) -> int:
 
 
 def find_root(name: str, known: int, others: Iterable[int]) -> int:
-    """Returns the process that watches over what has this name; 0 if there is none.
+    """Returns the process that watches over the thing with this name; 0 if there is none.
 
-    It has the name on its command line. `known` is the one that it was; else it is among `others`.
+    Its command line contains the name. `known` is the last known one; otherwise it is among
+    `others`.
     """
     word = name.encode()
     if known and word in arguments_of(known):
@@ -79,12 +80,12 @@ def find_enders(place: str) -> list[Ender]:
 
 
 def has_ended(code: int, errors: bytes) -> bool:
-    """Returns whether an ender has done its work, by its exit code and what it printed."""
+    """Returns whether an ender has succeeded, by its exit code and output."""
     return code == 0 or any(text in errors.lower() for text in ABSENT)
 
 
 def end_all(place: str, longest_s: float) -> bool:
-    """Ends everything that a place names; whether nothing is left."""
+    """Ends everything that a place names; returns whether nothing is left."""
     import shutil
 
     running = [(ender, _start(ender)) for ender in find_enders(place)]

@@ -18,12 +18,14 @@ KILL_TRIES = 100
 
 
 def boottime() -> float:
-    """Seconds since the machine was started: it never steps and counts while it sleeps."""
+    """Returns seconds since boot: this never steps, and counts while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Seen(NamedTuple):
-    """A live process: `started` is in ms of CLOCK_BOOTTIME, and tells two of one pid apart."""
+    """A live process: `started` is in ms of CLOCK_BOOTTIME, and tells apart two with the same
+    pid.
+    """
 
     pid: int
     parent: int
@@ -33,7 +35,7 @@ class Seen(NamedTuple):
 
 
 def look_at(pid: int) -> Seen | None:
-    """Returns the process of this number; None if there is none, or only a zombie."""
+    """Returns the process with this pid; None if there is none, or only a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -54,7 +56,7 @@ def all_processes() -> Iterator[Seen]:
 
 
 def environ_of(pid: int) -> list[bytes]:
-    """Returns what a process was started with; nothing where that cannot be read."""
+    """Returns the environment a process was started with; nothing if it cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read().split(b"\0")
@@ -115,7 +117,7 @@ def out_of_memory_kills() -> int:
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Sends a signal to every member of a group, if there is one left."""
+    """Sends a signal to every member of a group, if any is left."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -123,7 +125,7 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def kill(pid: int) -> None:
-    """Kills a process, if it is still there."""
+    """Kills a process, if it still exists."""
     try:
         os.kill(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -134,7 +136,7 @@ def kill_user(uid: int, enter: Callable[[], None]) -> None:
     """Kills every process of a user; needs root, which `enter` may give.
 
     The kernel does it in one step, so that none can fork and get away. One of them may kill the
-    process that asks for it: then another asks.
+    process that asks for it: then we start another.
     """
     for _ in range(KILL_TRIES):
         pid = os.fork()
@@ -153,7 +155,7 @@ def kill_user(uid: int, enter: Callable[[], None]) -> None:
 
 
 def hear_parent_die(number: int) -> None:
-    """Lets the kernel send this signal when the parent dies."""
+    """Makes the kernel send this signal when the parent dies."""
     import ctypes
 
     ctypes.CDLL(None).prctl(PARENT_DEATH, number, 0, 0, 0)

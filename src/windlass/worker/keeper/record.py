@@ -12,7 +12,7 @@ REWRITE_BYTES = 65_536
 
 
 def boot_id() -> bytes:
-    """Returns which start of the machine this is."""
+    """Returns the id of the current boot."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()
@@ -21,7 +21,7 @@ def boot_id() -> bytes:
 
 
 class Record:
-    """The boot, then a line for the keeper, then one for each group: pid, and when noted.
+    """The boot id, then a line for the keeper, then one for each group: pid, and when noted.
 
     On a full disk jobs run without it: a later agent knows them by their marker as well.
     """
@@ -37,7 +37,9 @@ class Record:
         self.write(())
 
     def note(self, pid: int) -> None:
-        """This process exists now; one of the same pid that began later is a stranger."""
+        """Notes that this process exists now; one with the same pid that began later is a
+        stranger.
+        """
         self._lines.append(b"%d %d\n" % (pid, int(boottime() * 1000)))
 
     def write(self, live: Iterable[int]) -> None:
@@ -47,7 +49,7 @@ class Record:
         try:
             self._write(live)
         except OSError:
-            self._size = REWRITE_BYTES + 1  # All of it the next time.
+            self._size = REWRITE_BYTES + 1  # Write all of it the next time.
         self._lines = []
 
     def _write(self, live: Iterable[int]) -> None:

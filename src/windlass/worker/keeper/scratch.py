@@ -1,7 +1,7 @@
-"""Folders for attempts: made when first needed, used again when they were left empty.
+"""Folders for attempts: made when first needed, reused when they were left empty.
 
-Making and removing a folder costs more than starting a small program, so an attempt that
-leaves nothing behind costs neither.
+Making and removing a folder costs more than starting a small program, so an attempt that leaves
+nothing behind costs neither.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pathlib import Path
 class Scratch:
     """The folders below one root; the keeper makes them, `remove` removes them.
 
-    `mode` is that of the root.
+    `mode` is the permission mode of the root.
     """
 
     def __init__(self, root: Path, remove: Callable[[Path], None], mode: int = 0o700) -> None:
@@ -43,7 +43,7 @@ class Scratch:
         return self._root / str(self._made)
 
     def give_back(self, path: Path, dirty: bool) -> None:
-        """Keeps the folder of an attempt that has ended for the next, or removes it."""
+        """Keeps the folder of an ended attempt for the next one, or removes it."""
         if dirty:
             self._remove(path)
         else:

@@ -1,7 +1,7 @@
-"""What stands between the programs of jobs and everything else: rules and namespaces.
+"""The walls between the programs of jobs and everything else: rules and namespaces.
 
-The keeper has one `Walls`; the agent tells it what there is. The standard library only: the
-keeper imports this file.
+The keeper has one `Walls`, as told by the agent. The standard library only: the keeper imports this
+file.
 """
 
 import os
@@ -15,14 +15,14 @@ from windlass.worker.keeper.launch import Start, nothing
 
 VIEW = "view"  # a user and a mount namespace without Windlass's own files
 USERS = "users"  # a user namespace that has the uids of jobs
-CLOSED = "closed"  # folders that rules close to programs, and what in these stays open
+CLOSED = "closed"  # folders that rules close to programs, and what stays open inside them
 
 Prepare = Callable[[], None] | None
 Finish = Callable[[], None]
 
 
 class Walls:
-    """Knows how a process becomes a program of a job; descriptors are -1 where there is none."""
+    """Knows how a process becomes a program of a job; a missing descriptor is -1."""
 
     def __init__(self) -> None:
         self._version = landlock.version()
@@ -33,12 +33,12 @@ class Walls:
         self._closed: tuple[str, ...] = ()
         self._kept: tuple[str, ...] = ()
         self._rules = -1
-        self._seen: tuple[int, ...] = ()  # of the folders above: when they last changed
+        self._seen: tuple[int, ...] = ()  # when the folders above last changed
 
     def add(self, kind: str, *parts: Any) -> None:
-        """Adds what the agent tells of: the folders of `CLOSED`, else descriptors from a queue.
+        """Adds what the agent reports: the folders of `CLOSED`, else descriptors from a queue.
 
-        The last part is that queue.
+        The last argument is that queue.
         """
         *folders, fds = parts
         if kind == VIEW:
@@ -51,7 +51,9 @@ class Walls:
 
     @property
     def entering_users(self) -> Prepare:
-        """What a process does that works with files of jobs' users; None if that is nothing."""
+        """Returns what a process calls before it works with files of jobs' users; None if
+        nothing.
+        """
         return self.enter_users if self._users >= 0 else None
 
     def enter_users(self) -> None:
@@ -60,7 +62,7 @@ class Walls:
             namespaces.enter_users(self._users)
 
     def steps(self, start: Start, folder: str | None, make: bool) -> tuple[Prepare, Finish]:
-        """Returns what a process does before it becomes a user, if anything, and after that.
+        """Returns what a process calls before it becomes a user, if anything, and afterwards.
 
         `make`: the folder is the program's own. Raises `OSError`.
         """
@@ -75,17 +77,17 @@ class Walls:
         return None, finish
 
     def _rules_for(self, start: Start) -> int:
-        """Returns the rules that a program gets; -1 for none."""
+        """Returns the rules for a program; -1 for none."""
         if not start.apart:
             return -1
         if start.kept_out and self._closed:
             return self._closing()
-        # Rules of older kernels forbid to mount, which root and programs around others may need.
+        # Rules of older kernels forbid mounting, which root and wrapper programs may need.
         mounts = start.nested or self._root
         return -1 if mounts and self._version < landlock.SCOPES else self._apart
 
     def _closing(self) -> int:
-        """Returns the rules that close folders; made anew when something appeared beside them."""
+        """Returns the rules that close folders; made again when something appeared beside them."""
         above = sorted({parent for path in self._closed for parent in landlock.parents(path)})
         seen = tuple(os.stat(path).st_mtime_ns for path in above)
         if seen != self._seen:
@@ -97,7 +99,9 @@ class Walls:
         return self._rules
 
     def go_as_user(self, user: int, folder: str | None, give: bool) -> None:
-        """Enters the namespace with the uids of jobs and a folder there; `give` it to the user."""
+        """Enters the namespace with the uids of jobs and a folder there; with `give`, hands it to
+        the user.
+        """
         self.enter_users()
         if folder is not None:
             os.chdir(folder)
@@ -105,14 +109,14 @@ class Walls:
                 hand_over(folder, user)
 
     def go_to(self, folder: str, make: bool, start: Start) -> None:
-        """Goes to the folder of a program, unless only its user can; raises `OSError`."""
+        """Enters the folder of a program, unless only its user can; raises `OSError`."""
         if start.user is None or self._users < 0:
             enter(folder, make, start.user)
         elif make:
             make_folder(folder)
 
     def return_folder(self, user: int | None, folder: str | None) -> int:
-        """Starts to give a user's folder back to the keeper's; returns the pid, 0 if it has it."""
+        """Starts to return a user's folder to the keeper; returns the pid, 0 if already done."""
         if user is None or folder is None or self._users < 0:
             return 0
         return _forked(lambda: self._return(folder))

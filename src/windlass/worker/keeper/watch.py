@@ -1,7 +1,7 @@
 """Measures what the processes of a job use together, and folders with a limit on disk.
 
-Processes are read from /proc or from their cgroup; folders are measured in processes of their own.
-The standard library only: the keeper imports this file.
+Processes are read from /proc or from their cgroup; folders are measured in separate processes. The
+standard library only: the keeper imports this file.
 """
 
 import os
@@ -13,7 +13,8 @@ from windlass.worker.keeper.group import Group
 from windlass.worker.keeper.launch import Allowed, launch
 from windlass.worker.keeper.processes import PAGE, TICKS
 
-CPU_TIMES = slice(11, 15)  # of /proc/PID/stat, after the name: its own, and of reaped children
+# fields of /proc/PID/stat, after the name: its own times, and those of reaped children
+CPU_TIMES = slice(11, 15)
 RESIDENT = 21
 
 
@@ -26,7 +27,7 @@ class Usage(NamedTuple):
 
 
 def usage_of(pid: int) -> Usage:
-    """Returns what a process and all that descend from it use."""
+    """Returns what a process and its descendants use."""
     memory = processes = ticks = 0
     for member in _tree(pid):
         try:
@@ -43,7 +44,7 @@ def usage_of(pid: int) -> Usage:
 def passed(allowed: Allowed, used: Usage, box: Box | None, layers: int) -> str:
     """Returns the name of a limit that a job has passed; empty if none.
 
-    `layers` of its processes are not the job's.
+    `layers` of its processes do not belong to the job.
     """
     cpu = used.cpu if box is None else max(used.cpu, box.cpu_seconds)
     if allowed.memory and used.memory > allowed.memory:
@@ -56,7 +57,7 @@ def passed(allowed: Allowed, used: Usage, box: Box | None, layers: int) -> str:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    """Returns a process and its descendants, also those that its threads have started."""
+    """Returns a process and its descendants, including those started by its threads."""
     waiting = [pid]
     while waiting:
         member = waiting.pop()
@@ -88,7 +89,7 @@ class DiskMeter:
     ) -> int:
         """Starts to measure the group's folder if it is time to; returns the pid, or 0.
 
-        The process that measures calls `enter` first.
+        The measuring process calls `enter` first.
         """
         if not (group.allowed.disk and group.cwd) or now - group.disk_at < EVERY_S:
             return 0

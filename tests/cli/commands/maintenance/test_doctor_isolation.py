@@ -116,7 +116,7 @@ def test_other_users_are_told_what_they_can_do(place: Path) -> None:
     found = _as_other([*ordinary, open_python()], Path("/usr"))
     state, detail = found["isolation user"]
     assert state == "note"
-    assert detail.endswith("not run as root, and /etc/subuid sets nothing aside for its user")
+    assert detail.endswith("not run as root, and /etc/subuid has no entry for its user")
     assert found["files of Windlass"] == ("ok", "closed to jobs in process (rules)")
     assert found["signals of jobs"][0] == "ok"
     found = _as_other([*become_user(place, place), sys.executable], place)

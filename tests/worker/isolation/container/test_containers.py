@@ -291,7 +291,7 @@ def test_a_program_that_is_not_in_the_image_is_not_tried_again(results: Results)
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("never", "image localhost/nosuch:1 is not on this worker, and the job says not to fetch"),
+        ("never", "image localhost/nosuch:1 is not on this worker, and pull is never"),
         ("unknown", "manifest unknown"),
         ("denied", "unauthorized"),
     ],

@@ -30,14 +30,14 @@ from windlass_fuzz.statistics.history import DayPoint, history_file
 from windlass_fuzz.statistics.summary import CommitSummary, Series, Summary, summarise
 
 SHORT: Final = 12
-SHOWN: Final = 10  # rows about commits, and more for the last commit among them
-FUNCTIONS: Final = 30  # of a commit
+SHOWN: Final = 10  # rows about commits, plus the remaining rows of the last one
+FUNCTIONS: Final = 30  # functions listed for a commit
 
 Figure = Callable[[DayPoint], float | None]
 
 
 class Statistics(Summary, frozen=True, kw_only=True):
-    """The summary, what the named commits' runs reached first, and the coverage report."""
+    """The summary, what the named commit's runs reached first, and the coverage report."""
 
     reached: dict[str, dict[str, TargetReach]] = msgspec.field(default_factory=dict)
     report: ReportInfo | None = None
@@ -68,7 +68,11 @@ def stats(
     for problem in found.problems:
         warn(f"seeds of the last run: {problem}")
     if not found.runs and not found.series:
-        say(f"no runs of {commit}: expected a hash or a prefix of one" if commit else "no runs")
+        say(
+            f"no runs of {commit}: give the hash of a fuzzed commit, or a prefix of it"
+            if commit
+            else "no runs"
+        )
     dates = _dates(found.series)
     for one in found.series:
         _show(one, dates)
@@ -112,7 +116,7 @@ def _show_reached(commit: str, target: str, reached: TargetReach) -> None:
 
 
 def _dates(series: Sequence[Series]) -> list[str]:
-    """Returns the days that all lines of bars show: the last ones, also those without runs."""
+    """Returns the days that all lines of bars show: the last ones, including those without runs."""
     days = sorted(day.day for one in series for day in one.days)
     if not days:
         return []
@@ -122,7 +126,9 @@ def _dates(series: Sequence[Series]) -> list[str]:
 
 
 def _newest(commits: Sequence[CommitSummary]) -> tuple[list[CommitSummary], int]:
-    """Returns the rows of the newest commits, each with all its targets, and how many are left."""
+    """Returns the rows of the newest commits, each with all its targets, and how many are
+    omitted.
+    """
     rows: dict[str, list[CommitSummary]] = {}
     for one in sorted(commits, key=lambda one: one.last_at_ms, reverse=True):
         rows.setdefault(one.commit, []).append(one)
@@ -137,7 +143,7 @@ def _newest(commits: Sequence[CommitSummary]) -> tuple[list[CommitSummary], int]
 
 
 def _span(series: Series, dates: Sequence[str]) -> str:
-    """Says since when there were runs, and which days the bars show."""
+    """Returns since when there were runs, and which days the bars show."""
     first = series.days[0].day
     if len(dates) == 1:
         return f", {first}"

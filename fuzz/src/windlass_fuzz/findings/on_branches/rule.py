@@ -1,8 +1,8 @@
 """When a bug is alive or fixed on a branch, and when a finding is closed (decision 031).
 
-A bug is on every watched branch that contains a commit that showed it, also through merges.
-Only a commit on the branch's own line of first parents can fix it there: a merge may take over
-nothing of what it merges.
+A bug is on every watched branch that contains a commit that showed it, also through merges. Only a
+commit on the branch's own line of first parents can fix it there: a merge may drop the changes of
+what it merges.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from windlass_fuzz.findings.evidence import inputs_of
 from windlass_fuzz.findings.record import Finding, KeptInput, OnBranch
 from windlass_fuzz.findings.sightings import mark_closed
 
-NEW_INPUT = "an input was found since that no later commit of the branch has run"
-MOVED = "the branch was moved, and no commit of it has run the inputs since"
+NEW_INPUT = "an input was found after the last run of a commit of this branch"
+MOVED = "the branch was moved, and none of its commits has run the inputs since"
 
 
 class Ancestry(Protocol):
@@ -42,7 +42,8 @@ class Fix(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What is known of a finding: commits that showed it, its inputs, and what ran them fine.
+    """What is known about a finding: commits that showed it, its inputs, and the commits that ran
+    them fine.
 
     With a matrix, an input counts once for each combination that it broke.
     """
@@ -53,9 +54,9 @@ class Facts(NamedTuple):
 
 
 def facts_of(finding: Finding, fine: str | None) -> Facts:
-    """Returns what a record says; `fine` is a commit that has just run all inputs fine.
+    """Returns the facts of a record; `fine` is a commit that has just run all inputs fine.
 
-    The first bad build of an origin was run by the search.
+    The search ran the first bad build of each origin.
     """
     searched = [origin.first_bad for origin in finding.origins]
     seen = dict.fromkeys([finding.found_in, *finding.seen_in, *searched])
@@ -99,7 +100,7 @@ async def judge(
 
 
 async def newest(commits: Sequence[str], ancestry: Ancestry) -> list[str]:
-    """Returns the commits that no other of them comes after."""
+    """Returns the commits that none of the others descends from."""
     found: list[str] = []
     for commit in commits:
         if any([await ancestry.before(commit, other) for other in found]):
@@ -154,7 +155,7 @@ async def ends_of(
 def settled(
     known: Finding, entries: Iterable[OnBranch], ends: Mapping[str, str], now_ms: int
 ) -> Finding:
-    """Returns the record with what is known about each branch; closed if no branch keeps it.
+    """Returns the record with what is known about each branch; closed if it is alive on none.
 
     `ends` are the commits that end origins, if it is closed.
     """

@@ -1,4 +1,4 @@
-"""Searches for the commit of a branch since which a bug is there, along its first parents."""
+"""Searches along first parents for the commit that brought a bug to a branch."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,15 @@ from windlass_fuzz.findings.sightings import with_origin
 
 @dataclass(slots=True)
 class BranchSearch:
-    """The searches of one run, where no known origin tells since when a branch has a bug."""
+    """The searches of one run, for bugs whose known origins do not tell since when a branch has
+    them.
+    """
 
     dating: Dating
     watch: BranchWatch
 
     async def run(self) -> None:
-        """Dates live findings on their branches, as long as there is time."""
+        """Dates live findings on their branches, while there is time."""
         for finding in list(self.dating.catalogue.findings.values()):
             if not finding.live:
                 continue
@@ -51,7 +53,7 @@ class BranchSearch:
         self.dating.catalogue.put(await self.dating.store.update(key, change))
 
     async def _question(self, finding: Finding, failing: str) -> Question | None:
-        """Returns the question about an input that this commit fails with."""
+        """Returns the search for an input that fails with this commit."""
         for one in inputs_of(finding):
             path = self.dating.scratch / f"branch-{one.name}"
             if not await self.dating.store.fetch_input(finding, path, one.name):

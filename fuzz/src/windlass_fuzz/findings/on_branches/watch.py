@@ -14,7 +14,7 @@ from windlass_fuzz.sources.mirror import MAX_COMMITS, Mirror
 
 @dataclass(slots=True)
 class GitAncestry:
-    """Answers from a mirror, each question once; the mirror must not be fetched meanwhile."""
+    """Answers from a mirror, each question once; do not fetch the mirror meanwhile."""
 
     mirror: Mirror
     heads: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class BranchWatch:
         return self.heads
 
     async def _date(self, entry: OnBranch, head: Head, finding: Finding) -> OnBranch:
-        """Says since when a bug is on a branch, if an origin of it is on that branch too."""
+        """Dates a bug on a branch, if one of its origins is on that branch too."""
         if entry.exact or entry.back:
             return entry
         for origin in reversed(finding.origins):
@@ -105,7 +105,7 @@ class BranchWatch:
     async def undated(self, finding: Finding) -> list[tuple[str, str]]:
         """Returns branches on which the bug is alive for an unknown time.
 
-        With each comes a commit on its line of first parents that failed.
+        Each comes with a commit on its line of first parents that failed.
         """
         found = []
         for entry in finding.branches:
@@ -118,7 +118,7 @@ class BranchWatch:
         return found
 
     async def searched(self, entry: OnBranch, origin: Origin) -> OnBranch:
-        """Returns what a search on the branch's own line has found."""
+        """Returns the result of a search on the branch's own line."""
         since = origin.line_bad or origin.first_bad
         merge = since if len(await self.mirror.parents(since)) > 1 else None
         return msgspec.structs.replace(entry, since=since, merge=merge, exact=origin.exact)

@@ -1,6 +1,6 @@
 """The inputs of closed findings: a change must not bring their bugs back.
 
-Those of open findings stay in the bucket: what a check runs may end in public files.
+Inputs of open findings stay in the bucket: the inputs of a check may end up in public files.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ MAX_INPUTS: Final = 200
 async def fetch_closed_inputs(
     pipeline: Pipeline, folder: Path, notify: Callable[[str], None]
 ) -> int:
-    """Copies inputs of closed findings to a folder, the last found first; returns how many."""
+    """Copies inputs of closed findings to a folder, the latest finding first; returns how many."""
     store = FindingStore(pipeline)
     count = 0
     try:

@@ -13,7 +13,7 @@ from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.state.pipeline import Pipeline
 from windlass_fuzz.trackers.options import issue_options
 
-MAX_FINDINGS: Final = 20  # findings that are run
+MAX_FINDINGS: Final = 20  # maximum findings that are run
 
 
 class FixedFinding(msgspec.Struct, kw_only=True):
@@ -37,7 +37,7 @@ async def fixed_findings(
     until_ms: int,
     notify: Callable[[str], None],
 ) -> list[FixedFinding]:
-    """Returns what a change fixes; those that have private issues are not named.
+    """Returns what a change fixes, without findings whose issues are private.
 
     `run` returns None if a build is missing.
     """
@@ -59,5 +59,5 @@ async def fixed_findings(
             if both is not None and both.before.shown and both.after.fine:
                 fixed.append(FixedFinding(key=finding.key, title=finding.title))
     except WindlassError as error:
-        notify(f"what the change fixes is not known: {error}")
+        notify(f"cannot tell what the change fixes: {error}")
     return fixed

@@ -1,6 +1,7 @@
-"""Fuzzes one commit with all its combinations in a row, and closes what is fixed after them.
+"""Fuzzes one commit with all its combinations in a row, then closes what is fixed.
 
-A combination that was not built, or whose run does nothing, is red in `status`; the others go on.
+A combination that was not built, or whose run does nothing, is red in `status`; the others
+continue.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from windlass_fuzz.roles.seed_runs import added
 from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.statistics.shares import Share, divide
 
-PRUNE_MS: Final = 5 * 60_000  # for making all corpora smaller
+PRUNE_MS: Final = 5 * 60_000  # time for pruning all corpora
 
 
 class RunLimits(NamedTuple):
@@ -115,7 +116,9 @@ class AllRuns:
         return parts
 
     async def _reaching(self, ready: list[Combination]) -> list[str]:
-        """Returns the combinations whose tests reach the change; all if none is known to."""
+        """Returns the combinations whose tests reach the change; all if none is known to reach
+        it.
+        """
         reach = [
             one.name for one in ready if (await CombinationRun(one, self.site).select_tests()).reach
         ]
@@ -162,7 +165,7 @@ class AllRuns:
     async def _examine(
         self, run: CombinationRun, session: Session, report: CombinationReport, waiting: int
     ) -> None:
-        """Checks known findings and triages failures, in a fair part of the time for that."""
+        """Checks known findings and triages failures, in a fair part of that time."""
         assert report.statistics is not None
         began = self.site.pipeline.now_ms()
         deadline = began + self._reserve_left() // waiting
@@ -177,7 +180,7 @@ class AllRuns:
         self._spent_ms += self.site.pipeline.now_ms() - began
 
     async def _finish(self) -> None:
-        """Closes what is fixed with all combinations, and says why others stay open.
+        """Closes what is fixed with all combinations, and records why others stay open.
 
         Then it dates the others on their branches, and triages inputs that earlier runs of other
         commits left.
@@ -261,5 +264,7 @@ class AllRuns:
 
     @property
     def reached(self) -> RunReach | None:
-        """Returns what the only combination reached; a matrix says it for each."""
+        """Returns what the only combination reached; with a matrix, each combination reports its
+        own.
+        """
         return self.reports[0].reached if [r.combination for r in self.reports] == [""] else None

@@ -31,7 +31,7 @@ from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.pipeline import Pipeline
 
 MIN_MS: Final = 1_000
-TESTS_PART: Final = 4  # a quarter of the time at most is for running tests as they are
+TESTS_PART: Final = 4  # at most a quarter of the time is for running unmodified tests
 KEEP_EVERY_MS: Final = 2_000
 
 
@@ -70,8 +70,8 @@ class Session:
 class RunSite:
     """A commit that is fuzzed, and where: all its combinations share it.
 
-    The commit is checked out in `sources`. What it changed is seen against `base`, or else
-    against its first parent.
+    The commit is checked out in `sources`. Its changes are computed against `base`, or else against
+    its first parent.
     """
 
     pipeline: Pipeline
@@ -129,7 +129,7 @@ class CombinationRun:
         )
 
     async def fuzz(self, session: Session, left_ms: int) -> Statistics:
-        """Runs the tests as they are, then the engine; keeps what fails in the bucket."""
+        """Runs the unmodified tests, then the engine; keeps failing inputs in the bucket."""
         clock = self.site.pipeline.runtime.clock
         untriaged = self._untriaged()
         await untriaged.fetch(self.site.commit, session.crashes)
@@ -154,7 +154,7 @@ class CombinationRun:
         self, session: Session, deadline_ms: int, works: bool, sickness: str,
         catalogue: Catalogue | None,
     ) -> Examined:  # fmt: skip
-        """Checks known findings and triages what failed; `catalogue` is what is known so far."""
+        """Checks known findings and triages failures; `catalogue` is what is known so far."""
         handling = self.findings(session.builds, catalogue)
         seen = await handling.examine(
             self.site.commit, session.build, session.crashes, deadline_ms, works, sickness
@@ -163,14 +163,14 @@ class CombinationRun:
         return seen
 
     def findings(self, builds: BuildCache, catalogue: Catalogue | None = None) -> FindingsRun:
-        """Returns what handles the findings of this combination."""
+        """Returns the handler for the findings of this combination."""
         return FindingsRun(
             self.combination.solver, self.site.pipeline, self.site.work, builds, self.site.mirror,
             self.site.notify, self.where, self.combination.env, catalogue,
         )  # fmt: skip
 
     async def measure(self, session: Session, length_ms: int) -> RunReach | None:
-        """Says what the new inputs reach that tests and corpus did not before."""
+        """Returns what the new inputs reach that tests and corpus did not reach before."""
         folder = fresh_folder(self.site.work / "reach")
         solver = self.combination.solver
         try:
@@ -181,11 +181,11 @@ class CombinationRun:
                 session.corpus, session.fetched, length_ms,
             )  # fmt: skip
         except WindlassError as error:
-            self.site.notify(f"not known what the run reached: {error}")
+            self.site.notify(f"cannot tell what the run reached: {error}")
             return None
 
     async def save_corpus(self, session: Session, prune_ms: int) -> int:
-        """Stores the corpus and returns its size; a run counts even if that does not work."""
+        """Stores the corpus and returns its size; a run counts even if that fails."""
         await prune(session.engine, session.corpus, self.site.work / "scratch", prune_ms)
         try:
             return (await self._corpus().merge(session.corpus, session.fetched)).inputs
@@ -194,7 +194,7 @@ class CombinationRun:
             return 0
 
     async def _import_seeds(self, build: LocalBuild) -> Seeds:
-        """Fetches seeds from outside; what cannot be used is said, and left out."""
+        """Fetches seeds from outside; reports and leaves out what cannot be used."""
         solver = self.combination.solver
         if not solver.seeds.wanted:
             return Seeds()
@@ -235,7 +235,7 @@ class CombinationRun:
 
 
 async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:
-    """Uploads what fails while the engine runs, so that a killed run loses nothing."""
+    """Uploads failing inputs while the engine runs, so that a killed run loses nothing."""
     while True:
         await clock.sleep_ms(KEEP_EVERY_MS)
         await untriaged.keep(commit, crashes)

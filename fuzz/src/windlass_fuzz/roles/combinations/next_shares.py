@@ -32,9 +32,9 @@ class NextRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def next_run(solver: Solver, pipeline: Pipeline, commit: str | None = None) -> NextRun | None:
-    """Returns what the next run, or that of a commit, does with the combinations.
+    """Returns what the next run, or the run of a given commit, does with the combinations.
 
-    None without a matrix. Setup takes some of the time as well, from all alike.
+    Returns None without a matrix. Setup also takes time, equally from all.
     """
     if solver.matrix is None:
         return None

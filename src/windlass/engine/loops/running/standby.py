@@ -1,8 +1,8 @@
 """Decides who runs the loops: servers always, workers on the store only without a server.
 
-Servers write a heartbeat to the store. A worker that works on the store itself reads it,
-starts the loops when it grows old, and stops them when it is fresh again. The loops are safe
-to run in several places, so nobody needs to agree on the moment.
+Servers write a heartbeat to the store. A worker that works directly on the store reads it, starts
+the loops when it grows old, and stops them when it is fresh again. The loops are safe to run in
+several places, so nobody needs to agree on the moment.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,8 +21,8 @@ from windlass.ports.store import ReadTx
 HEARTBEAT: Final = "served_at"
 HEARTBEAT_MS: Final = 2_000
 LOOK_MS: Final = 1_000
-# Together with the health loop's interval this is less than the gap after which leases get a
-# grace period, so a worker that takes over in time delays nothing.
+# Together with the health loop's interval this is less than the gap after which leases get a grace
+# period, so a worker that takes over in time delays nothing.
 ABSENT_MS: Final = 6_000
 
 log = structlog.get_logger()
@@ -38,7 +38,7 @@ class LoopGroup:
         limit_ms: int,
         counters: Counters | None = None,
     ) -> None:
-        """`counters` learn how each round went."""
+        """Takes the `counters` that record how each round went."""
         self._loops = loops
         self._counters = counters
         self._clock = clock

@@ -31,13 +31,13 @@ class Ticker(Generic[R_co]):
     """Runs one loop until it is stopped; a started round is finished first."""
 
     def __init__(self, loop: Loop[R_co], clock: Clock, counters: Counters | None = None) -> None:
-        """`counters` learn how each round went."""
+        """Takes the `counters` that record how each round went."""
         self._loop = loop
         self._counters = counters
         self._clock = clock
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._failed: str | None = None  # why the last round did
+        self._failed: str | None = None  # why the last round failed
 
     def start(self) -> None:
         """Starts the first round."""

@@ -13,26 +13,26 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Limits
 from windlass.worker.isolation.container.engine import Engine
 
-SCRATCH: Final = "/scratch"  # where a container has its attempt's folder
+SCRATCH: Final = "/scratch"  # the path of the attempt's folder in a container
 SOCKET: Final = "/run/windlass/agent.sock"
 REPORTER: Final = "/run/windlass/reporter"  # the first process, which starts the program
 REPORT: Final = "/run/windlass/report"
 STATE_LABEL: Final = "windlass.state"
-LINE_LIMIT: Final = 60_000  # bytes of a line that all engines read
+LINE_LIMIT: Final = 60_000  # maximum line length that all engines accept, in bytes
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
 class Container(NamedTuple):
-    """One container: what it is called, what runs in it and what it may use.
+    """One container: its name, what runs in it and what it may use.
 
-    `owner` are the uid and gid of the worker's user, to whom new files belong; `user` are those
-    that its program has instead of root's, where the engine can map them. `reporter` is the file
-    of the program that writes into the file `report` how the job's ended (`reporter.c`).
+    `owner` are the uid and gid of the worker's user, who owns new files; `user` are those of its
+    program instead of root's, where the engine can map them. `reporter` is the file of the program
+    that writes how the job's program ended to the file `report` (`reporter.c`).
     """
 
     name: str
-    state: str  # tells the containers of one worker from all others
+    state: str  # identifies the containers of one worker
     job: int
     attempt: int
     image: str
@@ -40,7 +40,7 @@ class Container(NamedTuple):
     scratch: str
     socket: str | None
     env_file: str
-    variables: tuple[str, ...]  # further ones, as --env takes them
+    variables: tuple[str, ...]  # further variables, as --env takes them
     network: str | None
     owner: tuple[int, int]
     user: tuple[int, int] | None = None
@@ -52,7 +52,7 @@ class Container(NamedTuple):
 
 
 def run_arguments(engine: Engine, container: Container) -> list[str]:
-    """Returns what follows the engine's program."""
+    """Returns the arguments of the engine's program."""
     first = () if container.reporter is None else (REPORTER, REPORT)
     return ["run", *_options(engine, container), container.image, *first, *container.argv]
 
@@ -87,7 +87,9 @@ def _options(engine: Engine, container: Container) -> Iterator[str]:
 
 
 def _rights(engine: Engine, container: Container) -> Iterator[str]:
-    """Yields who the program is: files it makes in its scratch folder belong to the worker."""
+    """Yields the user options: files that the program makes in its scratch folder belong to the
+    worker.
+    """
     yield from ("--security-opt", "no-new-privileges")
     if container.user is not None:
         if not engine.maps_users:
@@ -154,8 +156,8 @@ class Variables(NamedTuple):
 def divide_variables(env: Mapping[str, str], secrets: Iterable[str]) -> Variables:
     """Divides variables by what engines accept in a file: names and values of one line.
 
-    The others go on the command line, except for secrets. Those are the operator's, so that they
-    may become variables of the engine's program, which what a job sets must not.
+    The others go on the command line, except for secrets. Those come from the operator, so they may
+    become variables of the engine's program; variables set by a job must not.
     """
     hidden = frozenset(secrets)
     lines, named, inherited = [], [], {}

@@ -1,4 +1,4 @@
-"""The container engine of this machine: podman, docker or nerdctl, and what it can do."""
+"""The container engine of this machine: podman, docker or nerdctl, and what it supports."""
 
 import asyncio
 import os
@@ -16,15 +16,15 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 Kind = Literal["podman", "docker", "nerdctl"]
 
 ENGINE: Final = "WINDLASS_CONTAINER_ENGINE"  # the variable that names the engine
-STARTED_BY: Final = "WINDLASS_ENGINE_STARTED_BY"  # tells what a worker's engine left running
-AUTO: Final = "auto"  # the first of KINDS that works
+STARTED_BY: Final = "WINDLASS_ENGINE_STARTED_BY"  # label that marks containers of a worker
+AUTO: Final = "auto"  # the first working one of KINDS
 OFF: Final = "off"
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-MAX_S: Final = 30  # for everything but pulling an image
-OLDEST_PASSTHROUGH: Final = (4, 0)  # podman that hands its own streams to a container
+MAX_S: Final = 30  # for everything except pulling an image
+OLDEST_PASSTHROUGH: Final = (4, 0)  # first podman version that gives its own streams to a container
 
-# What an engine's program reads of its environment: where it keeps things, and how it reaches
-# them. Nothing that a job sets is among it: such a variable could make the program run anything.
+# What an engine's program reads from its environment: where it keeps things, and how it reaches
+# them. Variables set by a job are never included: they could make the program run anything.
 KEPT: Final = frozenset({
     "CONTAINERD_ADDRESS", "CONTAINERD_NAMESPACE", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS",
     "DOCKER_CERT_PATH", "DOCKER_CONFIG", "DOCKER_CONTEXT", "DOCKER_HOST", "DOCKER_TLS_VERIFY",
@@ -41,7 +41,7 @@ _NUMBER: Final = re.compile(r"\d+")
 
 
 class EngineAway(WindlassError):
-    """The engine does not answer, or cannot do what it did when the worker started."""
+    """The engine does not answer, or no longer supports what it did when the worker started."""
 
     code = "engine_away"
 
@@ -55,13 +55,13 @@ class Ran(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The last line it printed as an error."""
+        """Returns the last error line it printed."""
         lines = [line.strip() for line in self.errors.splitlines() if line.strip()]
         return lines[-1].removeprefix("Error: ") if lines else f"exit code {self.code}"
 
 
 class Engine(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine. `enforces` are the limits it holds containers to: memory, cpus, processes.
+    """One engine. `enforces` are the limits it applies to containers: memory, cpus, processes.
 
     `rootless`: root in a container is the user of this process, and has no other rights. With
     `init` a small program can be the first process of a container, which passes signals on.
@@ -77,27 +77,29 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passes_streams(self) -> bool:
-        """Whether a container can write to the streams of the engine's program directly."""
+        """Returns whether a container can write to the streams of the engine's program directly."""
         found = tuple(map(int, _NUMBER.findall(self.version)[:2]))
         return self.kind == "podman" and found >= OLDEST_PASSTHROUGH
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The program, without its chatter, which would go to the logs of jobs."""
+        """Returns the program with quiet options, since its messages would go to the logs of
+        jobs.
+        """
         return (self.program,) if self.kind == "nerdctl" else (self.program, "--log-level", "error")
 
     @property
     def maps_users(self) -> bool:
-        """Whether users in a container are users below this process's own."""
+        """Returns whether users in a container are users below this process's own."""
         return self.rootless and self.kind == "podman"
 
     def removal(self, name: str) -> tuple[str, ...]:
-        """Returns the command that ends and removes a container, whatever state it is in."""
+        """Returns the command that ends and removes a container in any state."""
         return ("rm", "--force", "--volumes", *(("--time", "0") * (self.kind == "podman")), name)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the server is told, for matching and for people."""
+        """Returns what the server is told, for matching and for people."""
         return {
             "container:engine": self.kind,
             "container:version": self.version,
@@ -142,7 +144,7 @@ async def run(argv: Sequence[str], env: Mapping[str, str], longest_s: float | No
 
 
 def engine_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns what the engine's program sees of the worker's environment."""
+    """Returns the part of the worker's environment that the engine's program sees."""
     return {
         name: value
         for name, value in environ.items()
@@ -214,7 +216,7 @@ def _podman(kind: Kind, program: str, told: dict[str, Any], env: dict[str, str])
     rootless = bool(host["security"]["rootless"])
     controllers = set(host.get("cgroupControllers") or ())
     if rootless and host.get("cgroupVersion") == "v1":
-        controllers = set()  # An ordinary user has no rights to them.
+        controllers = set()  # An ordinary user has no access to them.
     names = {"memory": "memory", "cpu": "cpus", "pids": "processes"}
     enforces = frozenset(names[one] for one in controllers if one in names)
     init = any(

@@ -1,4 +1,4 @@
-"""Images of containers: fetched when a job needs one, and what it means if that fails."""
+"""Images of containers: fetched when a job needs one, and what a failure means."""
 
 import asyncio
 import base64
@@ -12,11 +12,11 @@ from windlass.domain.matching.isolation import Pull
 from windlass.worker.isolation.confinement import ConfinementFailed
 from windlass.worker.isolation.container.engine import Engine, EngineAway, Ran
 
-SETTINGS: Final = "config.json"  # what docker calls the file with credentials
+SETTINGS: Final = "config.json"  # docker's file with credentials
 DEFAULT_REGISTRY: Final = "docker.io"
-_HUB: Final = "https://index.docker.io/v1/"  # what docker calls it in its settings
+_HUB: Final = "https://index.docker.io/v1/"  # Docker Hub's name in docker's settings
 
-# What registries and engines say when trying again would not help.
+# What registries and engines print when trying again would not help.
 _WRONG: Final = re.compile(
     "manifest unknown|name unknown|not found|not known|no such image|denied|unauthorized|"
     "authentication required|invalid reference|invalid username|did not resolve to an alias|"
@@ -27,7 +27,7 @@ _FULL: Final = re.compile("no space left|disk quota", re.IGNORECASE)
 
 
 class Images:
-    """The images of one engine. Two jobs that need the same one fetch it once."""
+    """The images of one engine. If two jobs need the same one, it is fetched once."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class Images:
         self, image: str, pull: Pull, folder: Path, credentials: str | None,
         note: Callable[[str], object],
     ) -> None:  # fmt: skip
-        """Makes sure that the image is here; raises `ConfinementFailed`.
+        """Makes sure that the image is present; raises `ConfinementFailed`.
 
         `folder` is private: it holds the credentials while the image is fetched.
         """
@@ -45,7 +45,7 @@ class Images:
             if pull != "always" and await self._is_here(image):
                 return
             if pull == "never":
-                message = f"image {image} is not on this worker, and the job says not to fetch it"
+                message = f"image {image} is not on this worker, and pull is never"
                 raise ConfinementFailed("configuration", message)
             await self._fetch(image, folder, credentials, note)
 
@@ -77,7 +77,7 @@ class Images:
 
 
 def failure_of(image: str, ran: Ran) -> ConfinementFailed:
-    """Returns what a failed pull means: a wrong description, or something that may pass."""
+    """Returns what a failed pull means: a wrong description, or something temporary."""
     message = f"cannot fetch the image {image}: {ran.reason}"
     if _FULL.search(ran.errors):
         return ConfinementFailed("resource", message)

@@ -15,14 +15,15 @@ from windlass.worker.keeper.outside import Ender, find_enders, has_ended
 from windlass.worker.keeper.processes import all_processes, environ_of
 
 PAUSE: Final = b"_PODMAN_PAUSE=1"  # in the environment of podman's pause process
-ALONE_MS: Final = 5_000  # after this long, others in podman's namespace stay for longer
+# after this long, other processes in podman's namespace are not about to end
+ALONE_MS: Final = 5_000
 LOOK_MS: Final = 50
 
 log = structlog.get_logger()
 
 
 async def end_outside(place: Path) -> bool:
-    """Ends everything that the folders at this place name; whether nothing is left."""
+    """Ends everything that the folders at this place name; returns whether nothing is left."""
     enders = find_enders(str(place))
     ended = await asyncio.gather(*map(_end, enders)) if enders else ()
     if all(ended):
@@ -47,8 +48,8 @@ async def _end(ender: Ender) -> bool:
 async def end_pause(owner: str, clock: Clock) -> None:
     """Ends the process with which rootless podman keeps a user namespace, if nobody needs it.
 
-    Only one that a command of this worker started; podman makes another when it is asked again.
-    While containers of others, or their commands, are in the namespace, it stays.
+    It ends only one that a command of this worker started; podman starts another on demand. While
+    other containers, or their commands, are in the namespace, it stays.
     """
     mark = os.fsencode(f"{STARTED_BY}={owner}")
     for _ in range(ALONE_MS // LOOK_MS):

@@ -1,9 +1,9 @@
 """The mode `container`: each program of a job runs in a container of its own.
 
-The keeper starts the engine's program in place of the job's, as it starts every program. The
-container is removed before the end of the program is reported, so that no second attempt can
-start beside it. A folder per container holds its variables and says how to remove it: with that
-the keeper, its guard or the next agent end a container whose agent was killed.
+The keeper starts the engine's program instead of the job's, as it starts every program. The
+container is removed before the end of the program is reported, so that no second attempt can start
+beside it. A folder per container holds its variables and says how to remove it: with that the
+keeper, its guard or the next agent end a container whose agent was killed.
 """
 
 import hashlib
@@ -50,28 +50,28 @@ from windlass.worker.keeper.processes import out_of_memory_kills
 
 AGENT: Final = "WINDLASS_AGENT"  # the variable that says where the job socket is
 OUTPUTS: Final = "WINDLASS_OUTPUTS"  # the variable that says where outputs are written
-NOT_STARTED: Final = (125, 126, 127)  # what engines end with if no program was started
+NOT_STARTED: Final = (125, 126, 127)  # exit codes of engines if no program was started
 SIGNALED: Final = 128  # added to the number of the signal that ended a program
 SIGNALS: Final = 64
-REPORTER: Final = "reporter"  # a file beside the folder of containers
-REPORT: Final = "report"  # a file in the folder of each
+REPORTER: Final = "reporter"  # a file next to the folder of containers
+REPORT: Final = "report"  # a file in each container's folder
 REPORT_LIMIT: Final = 64  # bytes; the program can write into it as well
 CUDA: Final = "CUDA_VISIBLE_DEVICES"
-PAUSE_MS: Final = 1_000  # between tries to remove a container
-NEVER: Final = "0001-01-01"  # when a container was started that never was
+PAUSE_MS: Final = 1_000  # between attempts to remove a container
+NEVER: Final = "0001-01-01"  # start time of a container that never started
 PROGRAM_MISSING: Final = 127
-# What runtimes say of a program that is not in the image or cannot run.
+# What runtimes print about a program that is not in the image or cannot run.
 MISSING: Final = re.compile(
     "executable file not found|exec format error|is a directory|exec: .*(no such file|denied)"
 )
-# What the first process of a container says if it cannot start the program.
+# What the first process of a container prints if it cannot start the program.
 INIT_FAILED: Final = re.compile(rb"(catatonit|tini|windlass)\b.*(failed to exec|exec .* failed)")
 
 log = structlog.get_logger()
 
 
 class ContainerMode:
-    """Implements `IsolationMode`. `folder` is the agent's own; `marker` tells its jobs from others.
+    """Implements `IsolationMode`. `folder` is the agent's own; `marker` identifies its jobs.
 
     `setting` names the engine and `variables` what all jobs see, as in the worker's options.
     """
@@ -93,7 +93,7 @@ class ContainerMode:
         self._reporter: Path | None = None
 
     async def why_not(self) -> str | None:
-        """Asks the engine; returns why there is none."""
+        """Checks the engine; returns why there is none."""
         found = await find_engine(self._setting, self._environ)
         if isinstance(found, str):
             return found
@@ -104,11 +104,11 @@ class ContainerMode:
 
     @property
     def metadata(self) -> dict[str, object]:
-        """What the server is told about the engine."""
+        """Returns what the server is told about the engine."""
         return {} if self.engine is None else self.engine.metadata
 
     def enter(self, wish: Wish) -> Confinement:
-        """Returns what starts the containers of one attempt."""
+        """Returns the confinement that starts the containers of one attempt."""
         if wish.image is None:
             raise InvalidInput("image", "the image of a job that runs in a container", "nothing")
         assert self.engine is not None
@@ -119,10 +119,10 @@ class ContainerMode:
         )  # fmt: skip
 
     async def clear_leftovers(self) -> None:
-        """Does nothing: the agent ends what is named in its folder before it starts its keeper."""
+        """Does nothing: the agent ends what its folder names before it starts its keeper."""
 
     async def close(self) -> None:
-        """Ends what rootless podman leaves running for the next command."""
+        """Ends the process that rootless podman keeps for the next command."""
         if self.engine is not None and self.engine.maps_users:
             await end_pause(self._marker[1], self._clock)
 
@@ -144,9 +144,9 @@ class Contained:
         self._image = image
         self._given = given or {}
         self._reporter = reporter
-        self._programs: dict[str, str] = {}  # what they run, by name
+        self._programs: dict[str, str] = {}  # their programs, by container name
         self._made = 0
-        self._starved = 0  # processes that the kernel had killed for memory before it began
+        self._starved = 0  # processes that had been killed for lack of memory before it began
         self._places: dict[str, Path] = {}  # the folders of containers that may exist, by name
 
     async def wrap(self, program: Program) -> Program:
@@ -187,7 +187,7 @@ class Contained:
     async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
         """Removes the container of an ended program; returns how the program itself ended."""
         name = program.run_as.outside
-        # What a daemon knows counts more than the end of the program that asked it.
+        # What the daemon reports outweighs the end of the client program.
         asks = ended.code or (ended.code == 0 and self._engine.kind != "podman")
         state = await self._look(name) if asks else None
         status = self._read_report(name)
@@ -204,7 +204,7 @@ class Contained:
         return self._judged(ended, state, status)
 
     def _read_report(self, name: str) -> int | None:
-        """Returns what the reporter said of the end of the program; None if it said nothing."""
+        """Returns how the program ended according to the reporter; None without a report."""
         try:
             with (self._places[name] / REPORT).open("rb") as file:
                 return reported_end(file.read(REPORT_LIMIT))
@@ -235,7 +235,7 @@ class Contained:
                 log.warning("container_left", name=name, engine=self._engine.kind)
 
     def _prepare(self) -> tuple[str, Path]:
-        """Makes the folder of the next container, which says how it is ended."""
+        """Makes the folder of the next container, which says how to end it."""
         self._made += 1
         wish = self._wish
         name = f"windlass-{state_name(self._marker[1])}-{wish.job}-{wish.attempt}-{self._made}"
@@ -248,7 +248,7 @@ class Contained:
         return name, place
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Returns what the program finds in its environment, with the paths of its container."""
+        """Returns the environment of the program, with the paths inside its container."""
         found = {**self._given, **env}
         if AGENT in found:
             found[AGENT] = SOCKET
@@ -260,7 +260,7 @@ class Contained:
         return found
 
     async def _look(self, name: str) -> "State | None":
-        """Returns what the engine knows of a container; None if there is none."""
+        """Returns the engine's state of a container; None if there is none."""
         ran = await self._engine.run(
             "inspect", "--type", "container", "--format", "{{json .State}}", name
         )
@@ -293,7 +293,8 @@ class Contained:
         return None
 
     async def _own_files(self) -> None:
-        """Gives files of other users in the container to the worker's, which has to read them.
+        """Changes the owner of files of the container's other users to the worker, which has to
+        read them.
 
         Only rootless podman lets a program become another user: one below the worker's own.
         """
@@ -308,7 +309,7 @@ class Contained:
 
 
 class State(msgspec.Struct, rename="pascal"):
-    """What an engine says of a container."""
+    """The state of a container as reported by the engine."""
 
     status: str = ""
     started_at: str = ""
@@ -317,7 +318,7 @@ class State(msgspec.Struct, rename="pascal"):
 
     @property
     def ran(self) -> bool:
-        """Whether its program was started."""
+        """Returns whether its program was started."""
         return self.status not in ("created", "initialized") and NEVER not in self.started_at
 
 
@@ -344,7 +345,7 @@ def state_name(marker: str) -> str:
 
 
 def start_failure(what: str, code: int | None, output: bytes) -> ConfinementFailed:
-    """Returns what it means that an engine could not start a program, by what was printed."""
+    """Returns what the failure of an engine to start a program means, from its output."""
     ran = Ran(code or 0, "", output.decode(errors="replace"))
     message = f"cannot start {what}: {ran.reason}"
     wrong = code == PROGRAM_MISSING or MISSING.search(ran.errors)
