@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.operations.namespace_loads import Namespaces
     from windlass.operations.overview import Overviews
     from windlass.operations.queries import Queries
-    from windlass.operations.signals import Signals
     from windlass.operations.tasks import Tasks
     from windlass.operations.worker_pages import FleetPages
     from windlass.ports.clock import Clock
@@ -41,7 +40,7 @@ class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     overviews: "Overviews"
     jobs: "Jobs"
     graphs: "WorkflowGraphs"
-    signals: "Signals"
+    new_key: "Callable[[], str]"  # that nobody can guess
     files: "Files"
     access: "Access"
     feed: "EventReader"

@@ -17,7 +17,6 @@ from windlass.operations.namespace_loads import Namespaces
 from windlass.operations.overview import Overviews
 from windlass.operations.queries import Queries
 from windlass.operations.services import Services
-from windlass.operations.signals import Signals
 from windlass.operations.tasks import Tasks
 from windlass.operations.worker_pages import FleetPages
 from windlass.ports.clock import Clock
@@ -43,7 +42,7 @@ def make_services(
         overviews=Overviews(engine),
         jobs=Jobs(engine, queries),
         graphs=WorkflowGraphs(engine),
-        signals=Signals(engine, queries, secrets.secret),
+        new_key=secrets.secret,
         files=backend.files,
         access=Access(engine, secrets, signed),
         feed=EventReader(engine.store),
