@@ -240,10 +240,10 @@ FLEET_WIDE: Final = {
     "PUT /api/v1/pools/{name:str}",
     "DELETE /api/v1/pools/{name:str}",
     "POST /api/v1/codes",
-    "PATCH /api/v1/workers/{worker:int}/static",
-    "PUT /api/v1/workers/{worker:int}/static",
-    "POST /api/v1/workers/{worker:int}/{action:str}",
-    "DELETE /api/v1/workers/{worker:int}",
+    "PATCH /api/v1/workers/{worker:str}/static",
+    "PUT /api/v1/workers/{worker:str}/static",
+    "POST /api/v1/workers/{worker:str}/{action:str}",
+    "DELETE /api/v1/workers/{worker:str}",
     "POST /api/v1/queues/{name:str}/pause",
     "POST /api/v1/queues/{name:str}/resume",
     "POST /api/v1/queues/{name:str}/limits",
@@ -271,7 +271,7 @@ def _bodies(route: str) -> dict[str, Any] | None:
 
 async def _call_fleet(client: httpx.AsyncClient, route: str, worker: int) -> httpx.Response:
     method, path = route.split()
-    path = path.replace("{name:str}", "shared").replace("{worker:int}", str(worker))
+    path = path.replace("{name:str}", "shared").replace("{worker:str}", str(worker))
     path = path.replace("{action:str}", "drain")
     return await client.request(method, path, json=_bodies(route))
 

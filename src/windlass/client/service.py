@@ -381,6 +381,8 @@ class Service:
 
     async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:
         """Makes a call that has a key, within the time of submissions."""
+        if not self.transport.may_lose_answers:
+            return await call()
         seconds = self._options.seconds
         limit = None if seconds is None else seconds + jobs // JOBS_PER_SECOND
         return await self._reconnect.within(limit, lambda left: call(timeout=left))

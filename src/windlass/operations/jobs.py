@@ -1,7 +1,7 @@
 """Jobs: what can be done with them, with the rights of the caller."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -61,7 +61,10 @@ PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]
 
 SOME_LIMIT: Final = 200  # jobs that a page shows at once
+WAIT_LIMIT: Final = 10_000  # jobs of one request
 NAMED_JOBS: Final = 10  # jobs of one call that the audit log names
+
+COMPLETED: Final = State.COMPLETED.code
 
 routes = Routes("/api/v1/jobs", "jobs")
 
@@ -72,7 +75,7 @@ async def submit(call: Call, data: Body[SubmitRequest]) -> SubmitReply:
     traced = call.services.submit_traced
     if traced is not None:
         return await traced(call, data)
-    return await call.services.jobs.submit(data, call.who)
+    return await call.services.submissions.submit(data, call.who)
 
 
 @routes.get("", needs=Action.READ_JOBS)
@@ -127,13 +130,53 @@ async def show(call: Call, job: Id, as_of: str | None = None) -> Job:
 @routes.get("/{job:int}/wait", needs=Action.READ_JOBS)
 async def wait(call: Call, job: Id, timeout: Seconds = 30) -> Job:
     """Returns the job when it has ended, or as it is when the time is up."""
-    return await call.services.jobs.wait(job, timeout, call.who)
+    try:
+        return await _wait(call, job, timeout)
+    except NotFound:
+        return await _wait(call, await call.services.queries.stands_for(job), timeout)
+
+
+async def _wait(call: Call, job: int, seconds: float) -> Job:
+    queries = call.services.queries
+    await queries.check_visible([job], call.who)
+    await call.services.engine.jobs.wait_ended(job, int(seconds * 1000))
+    return await queries.job(job, call.who)
 
 
 @routes.post("/wait", needs=Action.READ_JOBS)
 async def wait_some(call: Call, data: Body[WaitRequest]) -> WaitReply:
     """Returns those of several jobs that have ended, once one or all of them have."""
-    return await call.services.jobs.wait_some(data, call.who)
+    try:
+        return await _wait_some(call, data)
+    except NotFound:
+        await call.services.queries.catch_up()
+        return await _wait_some(call, data)
+
+
+async def _wait_some(call: Call, request: WaitRequest) -> WaitReply:
+    queries = call.services.queries
+    ids = list(dict.fromkeys(request.ids))
+    if not 1 <= len(ids) <= WAIT_LIMIT:
+        raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
+    await queries.check_visible(ids, call.who)
+    most = len(ids)
+
+    def enough(ended: Ended) -> bool:
+        if request.until == "any":
+            return bool(ended)
+        failed = request.until == "failure" and any(map(_has_failed, ended.values()))
+        return failed or len(ended) == most
+
+    wait_ms = int(request.timeout * 1000)
+    ended = await call.services.engine.jobs.wait_some_ended(ids, wait_ms, enough)
+    missing = next((job for job, facts in ended.items() if facts is None), None)
+    if missing is not None:
+        raise NotFound("job", missing)
+    first = [job for job in ids if job in ended]
+    if request.until == "failure":  # those that did not complete must be among the first
+        first.sort(key=lambda job: not _has_failed(ended[job]))
+    shown = await queries.some_jobs(first[:PAGE_LIMIT], call.who)
+    return WaitReply(shown, max(0, len(first) - PAGE_LIMIT))
 
 
 @routes.get("/{job:int}/events", needs=Action.READ_JOBS)
@@ -147,40 +190,69 @@ async def events(call: Call, job: Id) -> EventList:
 
 @routes.post("/cancel", needs=Action.CHANGE_JOBS)
 async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
-    """Cancels jobs."""
+    """Cancels jobs, all of which the caller must be allowed to change."""
     call.about = _described(data.ids)
-    return await call.services.jobs.cancel(data, call.who)
+    engine = call.services.engine
+    check_count("ids", data.ids, engine.config)
+    await call.services.queries.catch_up()
+    for ids in pages(data.ids):
+        await _check_own(call, ids)
+    done = await engine.jobs.cancel(data.ids, data.reason, call.who.name)
+    return await aside(len(done), lambda: CancelReply(LongList(CanceledJob(*one) for one in done)))
 
 
 @routes.post("/{job:int}/cancel", needs=Action.CHANGE_JOBS)
 async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
     """Cancels one job."""
-    return await call.services.jobs.cancel_one(job, reason, call.who)
+    await call.services.queries.catch_up()
+    await _check_own(call, [job])
+    (done,) = await call.services.engine.jobs.cancel([job], reason, call.who.name)
+    if done.state is None:
+        raise NotFound("job", job)
+    return CanceledJob(done.job, done.state, done.applied)
 
 
 @routes.post("/delete", needs=Action.DELETE_JOBS)
 async def delete_many(call: Call, data: Body[DeleteRequest]) -> DeleteReply:
     """Deletes ended jobs with their logs and artifacts; says for each whether, and why not."""
     call.about = _described(data.ids)
-    return await call.services.jobs.delete(data, call.who)
+    return await _delete(call, data.ids)
 
 
 @routes.delete("/{job:int}", needs=Action.DELETE_JOBS)
 async def delete(call: Call, job: Id) -> Changed:
     """Deletes an ended job with its log and artifacts; refused while something needs it."""
-    return Changed(await call.services.jobs.delete_one(job, call.who))
+    (done,) = (await _delete(call, [job])).jobs
+    if done.refusal is not None:
+        raise Conflict("not_deleted", f"job {job} cannot be deleted: {done.refusal}")
+    if not done.applied:
+        raise NotFound("job", job)
+    return Changed(True)
+
+
+async def _delete(call: Call, ids: list[int]) -> DeleteReply:
+    engine = call.services.engine
+    check_count("ids", ids, engine.config)
+    for some in pages(ids):
+        await call.services.queries.check_visible(some, call.who)
+    done = await engine.jobs.delete(ids, call.who.name)
+    return await aside(len(done), lambda: DeleteReply(LongList(DeletedJob(*one) for one in done)))
 
 
 @routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)
 async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
-    return await call.services.jobs.retry(job, call.who)
+    await _check_own(call, [job])
+    done = await call.services.engine.jobs.retry(job, call.who.name)
+    return RetryReply(done.job, done.applied)
 
 
 @routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
 async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryReply:
     """Replaces an ended job with a new one that has other arguments."""
-    return await call.services.jobs.retry_with(job, data.args, call.who)
+    await _check_own(call, [job])
+    done = await call.services.engine.jobs.retry_with(job, data.args, call.who.name)
+    return RetryReply(done.job, done.applied)
 
 
 @routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
@@ -198,13 +270,37 @@ async def reproduce(call: Call, job: Id) -> Reproduction:
 @routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)
 async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
     """Accepts or rejects a job that waits for an operator."""
-    return Changed(await call.services.jobs.unblock(job, data, call.who))
+    await call.services.queries.check_visible([job], call.who)
+    jobs, actor = call.services.engine.jobs, call.who.name
+    return Changed((await jobs.unblock(job, data.accept, data.reason, actor)).applied)
 
 
 @routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)
 async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> PriorityReply:
     """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
-    return await call.services.jobs.prioritize(job, data, call.who)
+    engine, rights = call.services.engine, Rights(call.services.engine)
+    shown = await call.services.queries.job(job, call.who)
+    await rights.check_own([job], call.who)
+    now = shown.priority
+    why = rights.refuse_adjustment(now.base, now.adjustment, data.adjustment, call.who)
+    if why is not None:
+        raise Forbidden(why)
+    done = await engine.jobs.adjust_priority(job, data.adjustment, call.who.name)
+    position = await engine.jobs.position(job)
+    return PriorityReply(
+        base=done.base,
+        adjustment=done.adjustment,
+        effective=done.effective,
+        score=position.score,
+        inherited=position.inherited,
+        applied=done.applied,
+    )
+
+
+async def _check_own(call: Call, jobs: Sequence[int]) -> None:
+    """Raises `NotFound` for jobs the caller may not see, `Forbidden` for those of others."""
+    await call.services.queries.check_visible(jobs, call.who)
+    await Rights(call.services.engine).check_own(jobs, call.who)
 
 
 def _described(ids: Sequence[int]) -> str:
@@ -214,12 +310,12 @@ def _described(ids: Sequence[int]) -> str:
     return f"{'job' if len(ids) == 1 else 'jobs'} {named}{more}" if ids else ""
 
 
-WAIT_LIMIT = 10_000  # jobs of one request
-COMPLETED = State.COMPLETED.code
+def _has_failed(facts: JobFacts | None) -> bool:
+    return facts is not None and facts.final_state != COMPLETED
 
 
-class Jobs:
-    """Carries out requests about jobs; raises `NotFound` for jobs the caller may not see."""
+class Submissions:
+    """Submits jobs of requests, and those of users' own transactions, with their rights."""
 
     def __init__(self, engine: Engine, queries: Queries) -> None:
         self._engine = engine
@@ -265,130 +361,3 @@ class Jobs:
         request = convert(decoded, SubmitRequest, "submission")
         who = Identity(0, row.submitted_by, Role.SUBMITTER, row.namespaces)
         return InboxRequest(*await self.prepare(request, who))
-
-    async def wait(self, job: int, seconds: float, who: Identity) -> Job:
-        """Returns the job when it has ended, or as it is when the time is up."""
-        try:
-            return await self._wait(job, seconds, who)
-        except NotFound:
-            return await self._wait(await self._queries.stands_for(job), seconds, who)
-
-    async def _wait(self, job: int, seconds: float, who: Identity) -> Job:
-        await self._queries.check_visible([job], who)
-        await self._engine.jobs.wait_ended(job, int(seconds * 1000))
-        return await self._queries.job(job, who)
-
-    async def wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
-        """Returns those of several jobs that have ended, once enough of them have."""
-        try:
-            return await self._wait_some(request, who)
-        except NotFound:
-            await self._queries.catch_up()
-            return await self._wait_some(request, who)
-
-    async def _wait_some(self, request: WaitRequest, who: Identity) -> WaitReply:
-        ids = list(dict.fromkeys(request.ids))
-        if not 1 <= len(ids) <= WAIT_LIMIT:
-            raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
-        await self._queries.check_visible(ids, who)
-        most = len(ids)
-
-        def enough(ended: Ended) -> bool:
-            if request.until == "any":
-                return bool(ended)
-            failed = request.until == "failure" and any(map(_has_failed, ended.values()))
-            return failed or len(ended) == most
-
-        ended = await self._engine.jobs.wait_some_ended(ids, int(request.timeout * 1000), enough)
-        missing = next((job for job, facts in ended.items() if facts is None), None)
-        if missing is not None:
-            raise NotFound("job", missing)
-        first = [job for job in ids if job in ended]
-        if request.until == "failure":  # those that did not complete must be among the first
-            first.sort(key=lambda job: not _has_failed(ended[job]))
-        shown = await self._queries.some_jobs(first[:PAGE_LIMIT], who)
-        return WaitReply(shown, max(0, len(first) - PAGE_LIMIT))
-
-    async def cancel(self, request: CancelRequest, who: Identity) -> CancelReply:
-        """Cancels jobs, all of which the caller must be allowed to change."""
-        check_count("ids", request.ids, self._engine.config)
-        await self._queries.catch_up()
-        for ids in pages(request.ids):
-            await self._queries.check_visible(ids, who)
-            await self._rights.check_own(ids, who)
-        done = await self._engine.jobs.cancel(request.ids, request.reason, who.name)
-        return await aside(
-            len(done), lambda: CancelReply(LongList(CanceledJob(*one) for one in done))
-        )
-
-    async def cancel_one(self, job: int, reason: str, who: Identity) -> CanceledJob:
-        """Cancels one job, which must exist."""
-        await self._queries.catch_up()
-        await self._queries.check_visible([job], who)
-        await self._rights.check_own([job], who)
-        (done,) = await self._engine.jobs.cancel([job], reason, who.name)
-        if done.state is None:
-            raise NotFound("job", job)
-        return CanceledJob(done.job, done.state, done.applied)
-
-    async def delete(self, request: DeleteRequest, who: Identity) -> DeleteReply:
-        """Deletes ended jobs; says for each whether, and why not."""
-        check_count("ids", request.ids, self._engine.config)
-        for ids in pages(request.ids):
-            await self._queries.check_visible(ids, who)
-        done = await self._engine.jobs.delete(request.ids, who.name)
-        return await aside(
-            len(done), lambda: DeleteReply(LongList(DeletedJob(*one) for one in done))
-        )
-
-    async def delete_one(self, job: int, who: Identity) -> bool:
-        """Deletes one ended job, which must exist."""
-        (done,) = (await self.delete(DeleteRequest(ids=[job]), who)).jobs
-        if done.refusal is not None:
-            raise Conflict("not_deleted", f"job {job} cannot be deleted: {done.refusal}")
-        if not done.applied:
-            raise NotFound("job", job)
-        return True
-
-    async def retry(self, job: int, who: Identity) -> RetryReply:
-        """Replaces an ended job with a new one."""
-        await self._queries.check_visible([job], who)
-        await self._rights.check_own([job], who)
-        done = await self._engine.jobs.retry(job, who.name)
-        return RetryReply(done.job, done.applied)
-
-    async def retry_with(self, job: int, args: Any, who: Identity) -> RetryReply:
-        """Replaces an ended job with a new one that has other arguments."""
-        await self._queries.check_visible([job], who)
-        await self._rights.check_own([job], who)
-        done = await self._engine.jobs.retry_with(job, args, who.name)
-        return RetryReply(done.job, done.applied)
-
-    async def unblock(self, job: int, request: UnblockRequest, who: Identity) -> bool:
-        """Accepts or rejects a job that waits for an operator; returns whether it did wait."""
-        await self._queries.check_visible([job], who)
-        done = await self._engine.jobs.unblock(job, request.accept, request.reason, who.name)
-        return done.applied
-
-    async def prioritize(self, job: int, request: PriorityRequest, who: Identity) -> PriorityReply:
-        """Sets a job's priority adjustment; submitters may only lower it."""
-        shown = await self._queries.job(job, who)
-        await self._rights.check_own([job], who)
-        now = shown.priority
-        why = self._rights.refuse_adjustment(now.base, now.adjustment, request.adjustment, who)
-        if why is not None:
-            raise Forbidden(why)
-        done = await self._engine.jobs.adjust_priority(job, request.adjustment, who.name)
-        position = await self._engine.jobs.position(job)
-        return PriorityReply(
-            base=done.base,
-            adjustment=done.adjustment,
-            effective=done.effective,
-            score=position.score,
-            inherited=position.inherited,
-            applied=done.applied,
-        )
-
-
-def _has_failed(facts: JobFacts | None) -> bool:
-    return facts is not None and facts.final_state != COMPLETED

@@ -19,11 +19,10 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.operations.dispatch.call import Call
     from windlass.operations.graphs import WorkflowGraphs
     from windlass.operations.history import Histories
-    from windlass.operations.jobs import Jobs
+    from windlass.operations.jobs import Submissions
     from windlass.operations.namespace_loads import Namespaces
     from windlass.operations.overview import Overviews
     from windlass.operations.queries import Queries
-    from windlass.operations.signals import Signals
     from windlass.operations.tasks import Tasks
     from windlass.operations.worker_pages import FleetPages
     from windlass.ports.clock import Clock
@@ -39,9 +38,9 @@ class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     engine: "Engine"
     queries: "Queries"
     overviews: "Overviews"
-    jobs: "Jobs"
+    submissions: "Submissions"
     graphs: "WorkflowGraphs"
-    signals: "Signals"
+    new_key: "Callable[[], str]"  # that nobody can guess
     files: "Files"
     access: "Access"
     feed: "EventReader"

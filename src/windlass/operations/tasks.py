@@ -28,7 +28,7 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.dispatch.routes import COUNTED, Routes
-from windlass.operations.jobs import Jobs
+from windlass.operations.jobs import Submissions
 from windlass.operations.templates import find
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import aside
@@ -89,9 +89,9 @@ class _Known:
 class Tasks:
     """Tasks for people who fill in forms. What workers told is read again after some seconds."""
 
-    def __init__(self, engine: Engine, jobs: Jobs, clock: Clock) -> None:
+    def __init__(self, engine: Engine, submissions: Submissions, clock: Clock) -> None:
         self._engine = engine
-        self._jobs = jobs
+        self._submissions = submissions
         self._clock = clock
         self._known: _Known | None = None
 
@@ -147,7 +147,7 @@ class Tasks:
 
     async def _check(self, job: Mapping[str, Any], who: Identity) -> JobSpec:
         request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
-        (spec,), _ = await self._jobs.prepare(request, who)
+        (spec,), _ = await self._submissions.prepare(request, who)
         (checked,) = self._engine.validate([spec])
         return msgspec.structs.replace(checked.spec, submitted_by=None)
 

@@ -165,7 +165,7 @@ async def submit_traced(
         data = msgspec.structs.replace(data, jobs=jobs)
     error: str | None = "error"
     try:
-        reply = await call.services.jobs.submit(data, call.who)
+        reply = await call.services.submissions.submit(data, call.who)
         error = None
     finally:
         queue = data.jobs[0].queue if data.jobs else "default"

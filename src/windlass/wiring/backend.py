@@ -33,7 +33,7 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
-from windlass.operations.jobs import Jobs
+from windlass.operations.jobs import Submissions
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
 from windlass.ports.blobs import Blobs
@@ -91,7 +91,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
     courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
     schedules = Schedules(engine, planner)
     reactions = Reactions(engine, planner, courier)
-    inbox = Inbox(engine, Jobs(engine, Queries(engine)).read_inbox)
+    inbox = Inbox(engine, Submissions(engine, Queries(engine)).read_inbox)
 
     def loops() -> Sequence[Loop[Any]]:
         return (

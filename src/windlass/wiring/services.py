@@ -12,12 +12,11 @@ from windlass.engine.history.read_events import EventReader
 from windlass.engine.pools.pools import Pools
 from windlass.operations.graphs import WorkflowGraphs
 from windlass.operations.history import Histories
-from windlass.operations.jobs import Jobs
+from windlass.operations.jobs import Submissions
 from windlass.operations.namespace_loads import Namespaces
 from windlass.operations.overview import Overviews
 from windlass.operations.queries import Queries
 from windlass.operations.services import Services
-from windlass.operations.signals import Signals
 from windlass.operations.tasks import Tasks
 from windlass.operations.worker_pages import FleetPages
 from windlass.ports.clock import Clock
@@ -37,13 +36,14 @@ def make_services(
     """
     engine, clock, secrets = backend.engine, RealClock(), RealSecrets()
     queries = Queries(engine, backend.inbox)
+    submissions = Submissions(engine, queries)
     return Services(
         engine=engine,
         queries=queries,
         overviews=Overviews(engine),
-        jobs=Jobs(engine, queries),
+        submissions=submissions,
         graphs=WorkflowGraphs(engine),
-        signals=Signals(engine, queries, secrets.secret),
+        new_key=secrets.secret,
         files=backend.files,
         access=Access(engine, secrets, signed),
         feed=EventReader(engine.store),
@@ -53,7 +53,7 @@ def make_services(
         schedules=backend.schedules,
         reactions=backend.reactions,
         pools=Pools(engine, secrets, partial(_provider, place=data / POOLS, clock=clock), address),
-        tasks=Tasks(engine, Jobs(engine, queries), clock),
+        tasks=Tasks(engine, submissions, clock),
         histories=Histories(engine),
         pages=FleetPages(engine),
         loads=Namespaces(engine),

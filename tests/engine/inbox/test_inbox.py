@@ -19,7 +19,7 @@ from windlass.engine.history.retention import trim_aliases
 from windlass.engine.inbox.inbox import Inbox, InboxRequest
 from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.operations.jobs import Jobs
+from windlass.operations.jobs import Submissions
 from windlass.operations.queries import Queries
 from windlass.ports.store import WriteTx
 
@@ -29,7 +29,7 @@ JOB = {"task": "t", "args": {"n": 1}}
 
 
 def inbox_of(engine: Engine) -> Inbox:
-    return Inbox(engine, Jobs(engine, Queries(engine)).read_inbox)
+    return Inbox(engine, Submissions(engine, Queries(engine)).read_inbox)
 
 
 async def put(
@@ -193,7 +193,7 @@ async def test_a_row_that_nobody_can_read_is_one_rejected_row(rig: Rig) -> None:
 async def test_a_row_whose_reading_fails_in_any_way_holds_up_no_other(rig: Rig) -> None:
     (bad,) = await put(rig, {**JOB, "name": "bad"})
     (good,) = await put(rig, JOB)
-    read = Jobs(rig.engine, Queries(rig.engine)).read_inbox
+    read = Submissions(rig.engine, Queries(rig.engine)).read_inbox
 
     async def read_or_fail(row: InboxRow) -> InboxRequest:
         if row.jobs == (bad,):
