@@ -13,7 +13,7 @@ from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Bulk, BulkPage, changeable, states_for
 from windlass.engine.engine import Engine
-from windlass.ports.store.records.views import ViewsRead
+from windlass.store.job_views import Views
 from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest, RefusedJob
 from windlass.wire.jobs import Where
 
@@ -57,7 +57,7 @@ async def preview(engine: Engine, request: PreviewRequest, who: Identity) -> Pre
     )
 
 
-async def _count(views: ViewsRead, wanted: JobFilter) -> tuple[int, JobCount]:
+async def _count(views: Views, wanted: JobFilter) -> tuple[int, JobCount]:
     """Returns the newest job of all, and how many match."""
     page = await views.jobs(JobFilter(), 0, 1)
     return max((view.facts.id for view in page.jobs), default=0), await views.count_jobs(wanted)

@@ -29,7 +29,7 @@ from windlass.engine.explain.forecast import Outlook
 from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox.inbox import Inbox
 from windlass.ports.store import ReadTx
-from windlass.ports.store.fleet.placement import HeldIndices
+from windlass.store.sql.placement import HeldIndices
 from windlass.wire.jobs import Job, JobCount, JobList
 from windlass.wire.workers import QueueInfo, WorkerInfo
 

@@ -37,8 +37,8 @@ from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
 from windlass.ports.blobs import Blobs
-from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
+from windlass.store.store import Store
 from windlass.wiring.stores import Opening, open_blobs, open_store
 
 

@@ -20,7 +20,7 @@ from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.wire.sync import Finished
 
 OVERVIEW = "/api/v1/overview"

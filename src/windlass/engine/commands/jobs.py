@@ -24,7 +24,8 @@ from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 class Position(NamedTuple):

@@ -29,7 +29,8 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.ports.gc_pause import MANY, gc_paused
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 class SubmitCommand:

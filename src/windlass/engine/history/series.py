@@ -28,7 +28,7 @@ from windlass.domain.rows.series import (
     slot_of,
 )
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 SETTLED_MS: Final = 30_000  # by then all events are visible: figures count each of them
 MAX_MINUTES: Final = 240  # that one step writes; the first of a longer gap stay empty
