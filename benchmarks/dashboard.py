@@ -31,7 +31,7 @@ from windlass.domain.config import Config
 from windlass.engine.engine import Engine
 from windlass.engine.loops.series import SeriesLoop
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 from windlass.wiring.backend import ServerOptions, running_backend
 

@@ -94,5 +94,5 @@ async def prepare_postgres(dsn: str, groups: Sequence[Group]) -> None:
 
 def sqlite_writer(engine: Engine) -> apsw.Connection:
     """The connection on which an engine's store writes, to be watched."""
-    writer: apsw.Connection = getattr(engine.store, "_writer")  # noqa: B009
-    return writer
+    assert isinstance(engine.store, SqliteStore)
+    return engine.store.writer

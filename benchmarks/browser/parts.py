@@ -15,7 +15,7 @@ from benchmarks.browser.main_thread import Recording, recorded
 from benchmarks.fill import FINISHED, QUEUED, Group, fill_sqlite, task_shapes
 from tests.dashboard.farm import WIDE, Farm, running_farm, settle, sign_in
 from windlass.clock import RealClock
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 WHEEL_PX: Final = 700  # a screen of rows

@@ -22,8 +22,8 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL
 from windlass.domain.rows.events import EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.verify import verify
-from windlass.ports.store import ReadTx
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sql.transaction import ReadTx
 
 PROCESSES = 8
 JOBS = by_form(3_000, 20_000)  # as many kills in both

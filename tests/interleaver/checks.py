@@ -24,7 +24,7 @@ from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify import judge
 from windlass.engine.workflows.cascades import advance
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
 
 CANCELING = State.CANCELING.code

@@ -8,7 +8,7 @@ from tests.interleaver.commands import Command
 from tests.interleaver.schedules import Schedule, Seeded, Turns, one_break, two_breaks
 from tests.interleaver.stage import Performance, Stage
 from tests.interleaver.world import START_MS, World
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 Setting = Callable[[World], Awaitable[None]]
 

@@ -17,13 +17,14 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Head, WriteTx
-from windlass.ports.store.records.snapshot import Snapshot
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.postgres.transactions import Transactions
+from windlass.store.sql.places import Head
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import WriteTx
 
 T = TypeVar("T")
 Step = Callable[[Work, Bounds], Awaitable[T]]

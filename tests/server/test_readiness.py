@@ -14,8 +14,8 @@ from tests.support.running import run
 from tests.support.running_server import RAW, RunningServer, error_of, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.records import InboxRow
-from windlass.ports.store import WriteTx
 from windlass.server import readiness
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 ENROL = "/api/v1/workers/enrol"

@@ -1,13 +1,13 @@
-"""Each role of the port has one module for both databases."""
+"""Each role of a transaction has a module in `store/sql`, with its statements beside it."""
 
 import re
+import typing
 
 from tests.tidy.test_ratchet import ROOT
+from windlass.store.sql.transaction import WriteTx
 
 STORES = ROOT / "src" / "windlass" / "store"
-PORT = ROOT / "src" / "windlass" / "ports" / "store"
-FOLDERS = ("core", "fleet", "records")
-BESIDE_THE_ROLES = {"queries", "session"}
+BESIDE_THE_ROLES = {"queries", "session", "transaction"}
 
 
 def modules(folder: str) -> set[str]:
@@ -15,13 +15,16 @@ def modules(folder: str) -> set[str]:
 
 
 def roles() -> set[str]:
-    found = {path.stem for folder in FOLDERS for path in (PORT / folder).glob("*.py")}
+    found = modules("sql") - BESIDE_THE_ROLES
     assert len(found) > 15
-    return found - {"__init__"}
+    return found
 
 
-def test_both_databases_share_a_module_for_each_role_of_the_port() -> None:
-    assert modules("sql") - BESIDE_THE_ROLES == roles() - {"flow"}
+def test_every_role_of_a_transaction_is_a_class_of_a_module_of_its_kind() -> None:
+    """Showing jobs is the only role that is put together from modules beside it."""
+    kinds = [kind for kind in typing.get_type_hints(WriteTx).values() if kind is not int]
+    homes = {kind.__module__.removeprefix("windlass.store.sql.") for kind in kinds}
+    assert homes - {"windlass.store.job_views"} == roles() - {"views", "snapshot"}
 
 
 def test_flow_is_written_for_each_database() -> None:

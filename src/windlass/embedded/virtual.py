@@ -32,7 +32,7 @@ from windlass.engine.loops.reactions import ReactionsLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.operations.services import Services
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.transactions.catching import Catcher
 from windlass.wire.jobs import Job, WaitReply, WaitRequest

@@ -26,7 +26,7 @@ from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 CODE_PREFIX = "enrol_"
 LINK_PREFIX = "link_"

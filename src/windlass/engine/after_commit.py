@@ -26,7 +26,8 @@ from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
-from windlass.ports.store import News, ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import News, Store
 
 
 @dataclass(kw_only=True, eq=False)

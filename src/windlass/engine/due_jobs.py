@@ -7,7 +7,8 @@ from windlass.engine.jobs.deadlines import end_late, next_deadline
 from windlass.engine.jobs.enqueue import promote_due
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.group_commit import RunStep
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 class DueJobs:

@@ -43,9 +43,10 @@ from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.cascades import advance
 from windlass.ports.clock import Chance
-from windlass.ports.store import Followed, Store, WriteTx
-from windlass.ports.store.fast_path import fast_path_of
 from windlass.ports.tasks import TaskKind
+from windlass.store.fast_path import fast_path_of
+from windlass.store.sql.transaction import WriteTx
+from windlass.store.store import Followed, Store
 from windlass.wire.sync import SyncReply, SyncRequest
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from windlass.engine.fleet.losses import describe, known_losses
 from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.operations.parse import namespace_of
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 
 LOOKED: Final = 500  # rows of each kind

@@ -15,7 +15,7 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
 from windlass.operations.rights import Rights, previewed_for
-from windlass.ports.store.records.views import ViewsRead
+from windlass.store.job_views import Views
 from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest, RefusedJob
 from windlass.wire.jobs import Where
 
@@ -66,7 +66,7 @@ async def preview(call: Call, data: Body[PreviewRequest]) -> PreviewReply:
     return previewed_for(who, shown)
 
 
-async def _count(views: ViewsRead, wanted: JobFilter) -> tuple[int, JobCount]:
+async def _count(views: Views, wanted: JobFilter) -> tuple[int, JobCount]:
     """Returns the newest job of all, and how many match."""
     page = await views.jobs(JobFilter(), 0, 1)
     return max((view.facts.id for view in page.jobs), default=0), await views.count_jobs(wanted)

@@ -26,7 +26,7 @@ from windlass.operations.graph_rendering import (
 )
 from windlass.operations.graph_sides import show_arguments, sides_of
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
 from windlass.wire.graphs.graph import GraphStates, WorkflowGraph
 from windlass.wire.jobs import JobList

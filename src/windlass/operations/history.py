@@ -21,7 +21,7 @@ from windlass.operations.events import moment_since
 from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
 from windlass.operations.queries import Shapes
 from windlass.operations.spells import Machine, Spell, machines_of, read_data, sizes_of, spells_of
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.fleet.history import (
     PoolChange,
     PoolFigures,

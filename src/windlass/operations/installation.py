@@ -10,7 +10,7 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.plugins import InstalledPlugin, installed_plugins
-from windlass.ports.store import Store
+from windlass.store.store import Store
 from windlass.wire.files import NameInfo, NameList, NameRequest
 from windlass.wire.system import (
     NamespaceList,

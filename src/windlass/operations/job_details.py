@@ -17,7 +17,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.jobs import ChainJob, JobChain, Reproduction
 
 MAX_JOBS: Final = 100  # jobs of a chain, on each side of the one that was asked for

@@ -12,7 +12,7 @@ from windlass.domain.rows.series import Mark
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.operations.past.moments import Moved, add_moves
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
 MAX_NEW: Final = 20_000  # events that are added to what is counted already

@@ -27,7 +27,7 @@ from windlass.operations.live_depths import RUNNING, LiveDepths
 from windlass.operations.parse import namespace_of
 from windlass.operations.past.moments import PastPoint, depths_at, find_point
 from windlass.operations.past.slots import Span, span_of
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.overview import AttentionList, Overview, QueueFigures
 
 routes = Routes("/api/v1", "overview")

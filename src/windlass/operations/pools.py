@@ -22,7 +22,7 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.services import Services
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.jobs import JobList
 from windlass.wire.numbers import Id
 from windlass.wire.pools import (

@@ -29,8 +29,8 @@ from windlass.operations.past.workers import past_workers
 from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
 from windlass.operations.render import show_job, show_queue, show_transitions, show_worker
 from windlass.operations.step_rendering import show_steps
-from windlass.ports.store import ReadTx
-from windlass.ports.store.fleet.placement import HeldIndices
+from windlass.store.sql.placement import HeldIndices
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.jobs import Job, JobCount, JobList
 from windlass.wire.workers import QueueInfo, WorkerInfo
 

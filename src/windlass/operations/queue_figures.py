@@ -11,7 +11,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
 from windlass.operations.live_depths import RUNNING
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.workers import QueueRate
 
 MAX_RATES: Final = 100

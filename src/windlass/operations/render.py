@@ -29,7 +29,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
-from windlass.ports.store.fleet.placement import HeldIndices
+from windlass.store.sql.placement import HeldIndices
 from windlass.wire.files import ArtifactInfo, LogInfo
 from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
 from windlass.wire.system import EventInfo

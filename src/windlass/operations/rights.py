@@ -16,7 +16,7 @@ from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
 from windlass.engine.submit.join_workflow import base_of, is_relative
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.bulk import PreviewReply
 from windlass.wire.jobs import JobCount, JobList, NewWorkflow
 

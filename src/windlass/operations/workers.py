@@ -17,7 +17,7 @@ from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.rights import authorize
 from windlass.operations.services import Services
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.wire.numbers import Id, NameOrId
 from windlass.wire.sync import SyncReply, SyncRequest

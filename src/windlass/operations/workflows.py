@@ -23,7 +23,7 @@ from windlass.operations.jobs import PageSize, Seconds
 from windlass.operations.parse import namespace_of, parse_label, search_text
 from windlass.operations.plan_rendering import show_reaction
 from windlass.operations.rights import Rights
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.jobs import JobList
 from windlass.wire.numbers import Cursor, Id
 from windlass.wire.reactions import conceal

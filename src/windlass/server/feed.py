@@ -9,9 +9,9 @@ from windlass.domain.rows.events import Event
 from windlass.engine.history.event_lines import EventLines
 from windlass.engine.history.read_events import EventReader
 from windlass.ports.loop_time import give_way
-from windlass.ports.store import Store
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
+from windlass.store.store import Store
 
 CHUNK: Final = 250  # events that are read, counted and logged in one go
 

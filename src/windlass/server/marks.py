@@ -14,8 +14,8 @@ from windlass.domain.rows.gaps import Mark
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.losses import MARK_KEY, check_marks, first_lost
 from windlass.ports.clock import Secrets
-from windlass.ports.store import Marking
 from windlass.server.sign_in.states import shared_key
+from windlass.store.store import Marking
 
 HEADER: Final = "Windlass-Mark"
 FIELD: Final = HEADER.lower().encode()

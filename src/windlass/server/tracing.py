@@ -14,8 +14,8 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.ids import shown_attempt
 from windlass.operations.dispatch.call import Call
 from windlass.ports.clock import Clock
-from windlass.ports.store import Store
 from windlass.server.workflow_spans import WorkflowSpans
+from windlass.store.store import Store
 from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.attributes import of_job, of_sending
 from windlass.tracing.current import with_trace

@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.traces import Trace
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.ports.store import Store
+from windlass.store.store import Store
 from windlass.tracing.attributes import of_pipeline
 from windlass.tracing.exporting import Made, Tracing
 

@@ -1,5 +1,6 @@
-"""The stores (memory, SQLite, PostgreSQL) behind the one port `windlass.ports.store`.
+"""Stores: SQLite in a file or in memory, and PostgreSQL, behind one `Store` (`store.py`).
 
-Only `wiring` and commands for databases import them. They read and write; the engine decides.
-What the three share (named SQL, codes, job lists) is in the modules here.
+They read and write, and the engine decides: it knows `store.py` and the roles of a transaction in
+`sql/`, and no database. Only `wiring` and commands for databases import `sqlite/` and `postgres/`.
+What the databases share beside the roles (codes, job lists) is in the modules here.
 """

@@ -59,11 +59,16 @@ _DEPTH: Final = "depth:"
 
 
 class JobLists(JobReads):
-    """The lists of `ViewsRead`; each store adds how it reads."""
+    """The lists of `Views`; each store adds how it reads."""
 
     growth = 4  # how many times more rows a list reads if few of those before matched
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
+        """Returns jobs with an id below `cursor` (0: all), newest first.
+
+        Each call looks at a bounded number of rows, however many there are, so a page
+        may be short and still have a `next`.
+        """
         above, below = await self._range(wanted)
         below = min(cursor or FIRST, below)
         if wanted.key is not None:
@@ -76,6 +81,10 @@ class JobLists(JobReads):
     async def sorted_jobs(
         self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
     ) -> SortedPage:
+        """Returns jobs behind a place of an order, bounded like `jobs`.
+
+        Raises `InvalidInput` if the order cannot show what is wanted.
+        """
         if wanted.key is not None and sort is not JobSort.NEWEST:
             raise InvalidInput("sort", "newest, for a list by key", sort)
         if sort is JobSort.OLDEST:
@@ -90,6 +99,7 @@ class JobLists(JobReads):
         return SortedPage(page.jobs, (0, page.next) if page.next else None, page.looked)
 
     async def count_jobs(self, wanted: JobFilter) -> JobCount:
+        """Counts jobs by looking at a bounded number of rows."""
         counted = await self._queued_by_counter(wanted)
         if counted is not None:
             return JobCount(counted, 0, True)
@@ -427,6 +437,7 @@ class JobLists(JobReads):
         return sum(depths.values()) if wanted.queue is None else depths.get(wanted.queue, 0)
 
     async def dead_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed jobs without a successor, among the newest that ended badly."""
         rows = await self._scan(Source.BAD, FIRST, looked, None)
         ids = [row.job for row in rows if row.ended == FAILED]
         records = await self._records(ids)
@@ -434,6 +445,7 @@ class JobLists(JobReads):
         return [record for record in found if not record.facts.superseded_by]
 
     async def queue_depths(self) -> dict[str, int]:
+        """Returns how many jobs are queued in each queue."""
         found = await self._counters()
         return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
 

@@ -1,4 +1,4 @@
-"""Showing jobs, the same way on every store: `ViewsRead` over a few reads that differ."""
+"""Shows jobs and workers as people see them, over a few reads that differ. It takes no locks."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,6 +8,7 @@ from windlass.domain.rows.events import Event
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, Progress
 from windlass.domain.rows.records import Attempt, JobRecord, RateRow, Worker
 from windlass.domain.rows.views import (
+    Census,
     FleetRow,
     JobMoment,
     ReadySpan,
@@ -30,7 +31,7 @@ class FilesOf(NamedTuple):
 
 
 class Views(JobLists):
-    """`ViewsRead`; each store adds how it reads. Answers by id leave out unknown ids."""
+    """Jobs and workers as people see them. Answers by id leave out unknown ids."""
 
     async def job(self, job: int) -> JobRecord | None:
         views = await self._views([job])
@@ -48,24 +49,34 @@ class Views(JobLists):
         )
 
     async def worker_names(self, ids: Sequence[int]) -> Mapping[int, str]:
+        """Returns the names of these workers, also of those that were removed."""
         return await self._worker_names(sorted(ids))
 
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
+        """Returns these jobs, in this order and without unknown ones, as lists show them."""
         return await self._views(ids)
 
     async def workers_with_counts(self) -> list[WorkerView]:
+        """Returns every worker, ascending by id."""
         counts = await self._lease_counts()
         return [WorkerView(row, counts.get(row.id, 0)) for row in await self._workers()]
 
     @abstractmethod
-    async def moments(self, ids: Sequence[int]) -> list[JobMoment]: ...
+    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
+        """Returns where these jobs stand, ascending by id and without unknown ones."""
 
     # What explains a wait
 
     @abstractmethod
-    async def fleet(self) -> Sequence[FleetRow]: ...
+    async def census(self, most: int) -> Census:
+        """Counts open jobs that are not queued, and workers; at most `most` rows of each place."""
+
+    @abstractmethod
+    async def fleet(self) -> Sequence[FleetRow]:
+        """Returns every worker, ascending by name, as `explain` looks at it."""
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
+        """Counts ready jobs of these shapes before (rank, job), up to `most`."""
         count = 0
         for first in range(0, len(shapes), BESIDE):
             some = shapes[first : first + BESIDE]
@@ -79,27 +90,38 @@ class Views(JobLists):
         """Returns the same, where each of the shapes may count up to `most`."""
 
     @abstractmethod
-    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]: ...
+    async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
+        """Counts the ready jobs in each of these parts of lines, up to `most` in each."""
 
     @abstractmethod
-    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]: ...
+    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
+        """Returns the first and the last ready jobs of a shape, up to `most` of each.
+
+        They come in the order in which they would be taken.
+        """
 
     @abstractmethod
-    async def holders(self, limit: int, most: int) -> list[int]: ...
+    async def holders(self, limit: int, most: int) -> list[int]:
+        """Returns the first jobs, ascending, that hold a slot of this limit."""
 
     @abstractmethod
-    async def rate(self, namespace: str, key: str) -> RateRow | None: ...
+    async def rate(self, namespace: str, key: str) -> RateRow | None:
+        """Returns the newest starts under a rate, if there were any."""
 
     @abstractmethod
-    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]: ...
+    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
+        """Returns the first events about workers and queues in (after, until], ascending."""
 
     @abstractmethod
-    async def worker_events(
-        self, worker: int, after: int, until: int, most: int
-    ) -> list[Event]: ...
+    async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events in (after, until] that name this worker, descending.
+
+        It walks that part of the log: callers limit its length.
+        """
 
     @abstractmethod
-    async def pool_events(self, after: int, until: int, most: int) -> list[Event]: ...
+    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
+        """Returns the last events about pools in (after, until], descending."""
 
     @abstractmethod
     async def _worker_names(self, ids: Sequence[int]) -> Mapping[int, str]: ...

@@ -37,8 +37,8 @@ from windlass.operations.jobs import Submissions
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
 from windlass.ports.blobs import Blobs
-from windlass.ports.store import Store
 from windlass.ports.webhooks import Courier
+from windlass.store.store import Store
 from windlass.wiring.stores import Opening, open_blobs, open_store
 
 

@@ -17,10 +17,10 @@ from windlass.engine.fleet.losses import restored
 from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
-from windlass.ports.store import Store
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.opening import open_held
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.store import Store
 from windlass.wire.system import Verified
 
 if TYPE_CHECKING:

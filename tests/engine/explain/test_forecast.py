@@ -9,7 +9,7 @@ from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.ports.gateway import Holder
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 
 async def outlook(rig: Rig, job: int) -> Outlook:

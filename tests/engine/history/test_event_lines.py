@@ -18,10 +18,10 @@ from windlass.engine.history.read_events import (
     number_before_last,
     read_new,
 )
-from windlass.ports.store import WriteTx
 from windlass.server.feed import Feed
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents
+from windlass.store.sql.transaction import WriteTx
 
 
 async def log_of(rig: Rig, said: list[Line], level: Level = Level.DEBUG) -> Feed:

@@ -25,7 +25,7 @@ from windlass.engine.files.files import Files
 from windlass.engine.history.retention import spans
 from windlass.engine.loops.retention import RetentionLoop, RetentionReport
 from windlass.engine.verify.check import judge, verify
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 DAY = 24 * HOUR
 

@@ -28,7 +28,7 @@ from windlass.domain.rows.views import JobFilter
 from windlass.engine.history.series import SETTLED_MS
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.series import SeriesLoop
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 QUEUED, RUNNING, BLOCKED = State.QUEUED.code, State.RUNNING.code, State.BLOCKED.code
 Depths = dict[tuple[str, str], dict[int, int]]

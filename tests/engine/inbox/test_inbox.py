@@ -21,7 +21,7 @@ from windlass.engine.loops.inbox import InboxLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.operations.jobs import Submissions
 from windlass.operations.queries import Queries
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 T = TypeVar("T")
 ADMIN = Identity(1, "root", Role.ADMIN)

@@ -21,7 +21,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.ids import JobId, ShapeId
-from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 QUEUES = ("default", "batch", "live")
 STEPS = 25

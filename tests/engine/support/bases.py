@@ -5,10 +5,10 @@ from pathlib import Path
 from tests.engine.support.rig import Base
 from tests.store.conformance.driver import START_MS, SettableClock
 from tests.support import saved_tables
-from windlass.ports.store import Store
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.store import Store
 
 
 class MemoryBase(Base):

@@ -24,8 +24,8 @@ from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.ports.clock import Chance
-from windlass.ports.store import Store
-from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.store import Store
 
 T = TypeVar("T")
 

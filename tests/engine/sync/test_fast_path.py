@@ -20,7 +20,7 @@ from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.sync import fast_path as hot
-from windlass.ports.store.fast_path import FastPathRules, PlainSync, PlainSynced
+from windlass.store.fast_path import FastPathRules, PlainSync, PlainSynced
 from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.wire.sync import Assignment, Finished, SyncReply
 

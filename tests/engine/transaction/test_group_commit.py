@@ -16,7 +16,8 @@ from windlass.domain.values.errors import (
     Overloaded,
     StoreUnavailable,
 )
-from windlass.ports.store import Store, WriteTx
+from windlass.store.sql.transaction import WriteTx
+from windlass.store.store import Store
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from windlass.domain.rows.events import Event
 from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.verify.check import verify
-from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sqlite.memory import MemoryStore
 
 START_MS = 1_700_000_000_000

@@ -16,7 +16,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.verify.check import judge, verify
-from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sqlite.memory import MemoryStore
 
 ASSIGNED = State.ASSIGNED.code

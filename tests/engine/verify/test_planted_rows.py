@@ -10,7 +10,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, KeyRow
 from windlass.domain.values.ids import JobId, LeaseNo
 from windlass.engine.verify.check import judge
-from windlass.ports.store.records.snapshot import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 Doctor = Callable[[History], Snapshot]
 

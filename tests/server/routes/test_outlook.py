@@ -3,7 +3,7 @@
 from tests.support.running import run
 from tests.support.running_server import job, running_server
 from windlass.domain.rows.statistics import Measure, WorkKind, as_row, gather
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 MINUTE = 60_000
 

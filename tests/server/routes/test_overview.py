@@ -20,7 +20,7 @@ from windlass.engine.loops.series import SeriesLoop
 from windlass.operations import attention
 from windlass.operations.overview import Table
 from windlass.operations.past.slots import Span
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.wire.sync import Finished
 
 OVERVIEW = "/api/v1/overview"

@@ -14,7 +14,6 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import WorkerId
 from windlass.engine.verify import verify
-from windlass.ports.store import Snapshot
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.jobs import Traits
 from windlass.simulator.actors.processes import ProcessRegistry
@@ -23,6 +22,7 @@ from windlass.simulator.run.simulation import end_all_tasks
 from windlass.simulator.world.network import Network, Weather
 from windlass.simulator.world.stores import StoreFaults, Stores
 from windlass.simulator.world.world import World
+from windlass.store.sql.snapshot import Snapshot
 
 CALM = Weather(delay_ms=5)
 SEEDS = range(1, by_form(2, 12) + 1)

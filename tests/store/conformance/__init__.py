@@ -1,1 +1,1 @@
-"""One behavioural suite over `windlass.ports.store` that every store must pass."""
+"""One behavioural suite over `windlass.store` that every store must pass."""

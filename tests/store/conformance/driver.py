@@ -14,8 +14,10 @@ from typing import Any, Self, TypeVar
 import pytest
 import uvloop
 
-from windlass.ports.store import ReadTx, Snapshot, Store, WriteTx
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.memory import MemoryStore
+from windlass.store.store import Store
 
 T = TypeVar("T")
 

@@ -45,7 +45,8 @@ from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.rows.views import JobFilter, JobSort, ReadySpan
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
-from windlass.ports.store import Probe, WriteTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import WriteTx
 
 # Tables that no step below writes to yet. The list is exact.
 PENDING_TABLES: list[str] = []

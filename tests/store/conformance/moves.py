@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from tests.store.conformance.rows import facts_at
 from windlass.domain.rows.records import JobFacts, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkflowId
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 T = TypeVar("T")
 

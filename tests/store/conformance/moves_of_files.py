@@ -8,7 +8,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.views import JobFilter
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 STATES = [state.code for state in State]
 

@@ -19,7 +19,7 @@ from tests.store.conformance.rows import (
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.domain.values.ids import JobId, ShapeId, WorkerId
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 
 def grant_jobs(dice: Dice, held: Snapshot) -> Move:

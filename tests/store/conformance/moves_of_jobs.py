@@ -14,7 +14,8 @@ from tests.store.conformance.rows import (
 )
 from windlass.domain.rows.records import Due, JobTry, KeyRow, Ticket, Wait
 from windlass.domain.values.ids import AttemptNo, JobId
-from windlass.ports.store import Probe, Snapshot
+from windlass.store.sql.places import Probe
+from windlass.store.sql.snapshot import Snapshot
 
 
 def open_jobs(held: Snapshot) -> list[int]:

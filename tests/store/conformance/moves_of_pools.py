@@ -2,7 +2,7 @@
 
 from tests.store.conformance.moves import TIMES, Dice, Maker, Move
 from tests.store.conformance.pool_rows import cost, pool, pool_worker
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 NAMES = "aäB"
 

@@ -2,7 +2,7 @@
 
 from tests.store.conformance.moves import TIMES, Dice, Maker, Move
 from tests.store.conformance.rows import reaction, schedule, schedule_run, template
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 NAMESPACES = ["team", "other", None]
 NAMES = "aäB"

@@ -1,4 +1,4 @@
-"""`AccessWrite`: tokens and enrolment codes."""
+"""`Access`: tokens and enrolment codes."""
 
 import asyncio
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import code, token
 from windlass.domain.access.tokens import Code
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_tokens_get_rising_ids_and_are_found_by_digest(store: Driver) -> None:

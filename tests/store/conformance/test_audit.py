@@ -1,8 +1,8 @@
-"""`AuditWrite`: who did what."""
+"""`Audit`: who did what."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import audit_row
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def fill(store: Driver) -> None:

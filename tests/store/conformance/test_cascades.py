@@ -1,4 +1,4 @@
-"""`WorkflowsWrite`: intents that survive a crash, worked off from the oldest."""
+"""`Workflows`: intents that survive a crash, worked off from the oldest."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import cascade, workflow_cascade

@@ -1,11 +1,11 @@
-"""`CatalogWrite`: what engines cache: shapes, queues, settings."""
+"""`Catalog`: what engines cache: shapes, queues, settings."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import event
 from windlass.domain.rows.gaps import MARGIN, SHAPE_MARGIN, Gap, first_after
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.domain.values.ids import ShapeId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_new_shapes_are_numbered_in_order(store: Driver) -> None:

@@ -5,6 +5,7 @@ same moves and steps run on the other stores in `test_differential_rows.py` and
 `test_transactions.py`, and below.
 """
 
+import inspect
 import typing
 from functools import partial
 
@@ -16,19 +17,14 @@ from tests.store.conformance.driver import KINDS, Driver
 from tests.store.conformance.everything import ASK, CHANGE, FILL, Step
 from tests.store.conformance.moves import Dice
 from tests.store.conformance.test_differential_rows import draws, perform
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 SEEDS = range(12)
 
 
 def roles() -> dict[str, type]:
-    """Returns the roles of a transaction and their protocols."""
-    found = {
-        name: typing.get_type_hints(member.fget)["return"]
-        for kind in reversed(WriteTx.__mro__)
-        for name, member in vars(kind).items()
-        if isinstance(member, property)
-    }
+    """Returns the roles of a transaction and their classes."""
+    found = typing.get_type_hints(WriteTx)
     return {name: kind for name, kind in found.items() if kind is not int}
 
 
@@ -66,10 +62,8 @@ def test_every_method_of_every_role_is_called_and_compared(stores: Stores) -> No
                 perform(store, moves, apsw.ConstraintError)
     offered = {
         (role, name)
-        for role, protocol in roles().items()
-        for kind in protocol.__mro__
-        if getattr(kind, "_is_protocol", False)
-        for name in vars(kind)
+        for role, kind in roles().items()
+        for name, _ in inspect.getmembers(kind, inspect.isfunction)
         if not name.startswith("_")
     }
     assert len(offered) > 150

@@ -1,7 +1,7 @@
-"""`JobsWrite`: who waits for a job, packed in chunks of 1,000."""
+"""`Jobs`: who waits for a job, packed in chunks of 1,000."""
 
 from tests.store.conformance.driver import Driver
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def chunks(store: Driver, job: int) -> list[tuple[int, ...]]:

@@ -23,7 +23,8 @@ from tests.store.conformance.conftest import Stores
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.moves import Dice, Maker, Move
 from tests.support.forms import by_form
-from windlass.ports.store import Snapshot, WriteTx
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import WriteTx
 
 PARTS = (moves_of_jobs, moves_of_fleets, moves_of_files, moves_of_schedules, moves_of_pools)
 TOGETHER = [maker for part in PARTS for maker in part.MOVES]

@@ -1,4 +1,4 @@
-"""`PlacesWrite`: jobs that may not start before a time."""
+"""`Places`: jobs that may not start before a time."""
 
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import RETRYING, due, ticket

@@ -6,7 +6,7 @@ from typing import Any
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.everything import FILL
 from tests.store.conformance.rows import CANCELING, RUNNING
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 NOTHING: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("jobs", "allocate", (0,), []),

@@ -1,9 +1,9 @@
-"""`FilesWrite`: what is known of logs, artifacts, names, progress and resolved lookups."""
+"""`Files`: what is known of logs, artifacts, names, progress and resolved lookups."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import artifact, log_row, name_row
 from windlass.domain.rows.files import Dynamic, Progress
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_a_log_is_written_and_replaced(store: Driver) -> None:

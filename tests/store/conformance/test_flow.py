@@ -1,4 +1,4 @@
-"""`FlowWrite`: jobs with no ties, in bulk, as the other roles would write them one by one."""
+"""`Flow`: jobs with no ties, in bulk, as the other roles would write them one by one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from tests.store.conformance.rows import (
 from windlass.domain.rows.events import Event, EventKind, Moves
 from windlass.domain.rows.records import JobRecord, JobTry, NewJob, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, WorkflowId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 NOW = 70_000
 

@@ -1,4 +1,4 @@
-"""`FlowWrite`: jobs of workflows in bulk, as the other roles would write them one by one."""
+"""`Flow`: jobs of workflows in bulk, as the other roles would write them one by one."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkflowId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.wire.sync import Finished
 
 BLOCKED = State.BLOCKED.code

@@ -1,4 +1,4 @@
-"""`WorkflowsWrite`: what workflows were submitted with, their jobs, and a recount."""
+"""`Workflows`: what workflows were submitted with, their jobs, and a recount."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ from tests.store.conformance.rows import (
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
 from windlass.domain.rows.records import WorkflowAbout
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 BLOCKED = State.BLOCKED.code
 

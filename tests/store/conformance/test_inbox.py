@@ -3,7 +3,7 @@
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import inbox_row
 from windlass.domain.rows.records import InboxRow, JobAlias
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 async def fill(tx: WriteTx) -> None:

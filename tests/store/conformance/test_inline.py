@@ -8,8 +8,8 @@ import pytest
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import ticket
 from windlass.ports.loop_time import SLICE_S, STEP, give_way, give_way_if_long
-from windlass.ports.store import WriteTx
 from windlass.store.inline import drive
+from windlass.store.sql.transaction import WriteTx
 
 
 async def three() -> int:

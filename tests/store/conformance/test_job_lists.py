@@ -1,4 +1,4 @@
-"""`ViewsRead`: lists in every order, filters by time, text and failure, and bounded counts."""
+"""`Views`: lists in every order, filters by time, text and failure, and bounded counts."""
 
 import itertools
 from functools import partial
@@ -23,9 +23,9 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import TRANSITIONS, State
 from windlass.domain.rows.views import JobCount, JobFilter, JobSort, Place
 from windlass.domain.values.errors import InvalidInput
-from windlass.ports.store import ReadTx, WriteTx
 from windlass.store import job_lists
 from windlass.store.job_lists import SKEW_MS
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 HOUR = 3_600_000
 START = 1_000 * HOUR

@@ -1,4 +1,4 @@
-"""`JobsWrite`: the rows of `jobs` themselves and the attempts beside them."""
+"""`Jobs`: the rows of `jobs` themselves and the attempts beside them."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import COMPLETED, attempt, facts, job_end, new_job
 from windlass.domain.rows.records import JobRecord, JobTry
 from windlass.domain.values.ids import AttemptNo, JobId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 BIGGEST_RANK = 2**41 * 1_000_000
 

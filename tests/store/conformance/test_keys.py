@@ -1,8 +1,8 @@
-"""`JobsWrite`: idempotency keys, each of which stands for one job of its namespace."""
+"""`Jobs`: idempotency keys, each of which stands for one job of its namespace."""
 
 from tests.store.conformance.driver import Driver
 from windlass.domain.rows.records import KeyRow
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 FIRST = KeyRow("team", "build-1", 1, "digest-a")
 

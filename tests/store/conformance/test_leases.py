@@ -1,4 +1,4 @@
-"""`LeasesWrite`: the attempts in force, from the grant to the end."""
+"""`Leases`: the attempts in force, from the grant to the end."""
 
 import msgspec
 import pytest
@@ -25,7 +25,8 @@ from windlass.domain.values.ids import (
     WorkflowId,
     shown_attempt,
 )
-from windlass.ports.store import Marked, WriteTx
+from windlass.store.sql.leases import Marked
+from windlass.store.sql.transaction import WriteTx
 from windlass.wire.sync import Assignment
 
 NOW = 50_000

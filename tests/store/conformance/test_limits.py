@@ -1,8 +1,8 @@
-"""`LimitsWrite`: concurrency keys and how many leases count against each."""
+"""`Limits`: concurrency keys and how many leases count against each."""
 
 from tests.store.conformance.driver import Driver
 from windlass.domain.rows.records import LimitRow
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_new_keys_are_numbered_in_order(store: Driver) -> None:

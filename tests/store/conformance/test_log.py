@@ -1,9 +1,9 @@
-"""`LogWrite`: events in one order with numbers of their own, and counters in shards."""
+"""`Log`: events in one order with numbers of their own, and counters in shards."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import QUEUED, RETRYING, RUNNING, event
 from windlass.domain.rows.events import Event, EventKind
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 FULL = Event(
     seq=0,

@@ -7,8 +7,9 @@ from tests.store.conformance.driver import SettableClock
 from tests.store.conformance.rows import ticket
 from tests.support.running import run
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import News, WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.memory import MemoryStore
+from windlass.store.store import News
 
 
 def test_a_store_is_shared_while_several_engines_are_attached() -> None:

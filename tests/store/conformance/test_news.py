@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.store.conformance.driver import Driver
-from windlass.ports.store import News, Store
+from windlass.store.store import News, Store
 
 FULL = News(arrivals=((1, -(2**60), 2**53, 4), (2, 5, 6, 1)), pokes=(7, 8), due_at=9, catalog=True)
 PATIENCE_SECONDS = 60

@@ -4,7 +4,7 @@ import pytest
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import new_job
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 @pytest.mark.parametrize("role", ["jobs", "workflows"])

@@ -1,9 +1,10 @@
-"""`PlacesWrite`: jobs beyond their concurrency limit."""
+"""`Places`: jobs beyond their concurrency limit."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import facts_at, ticket
 from windlass.domain.values.ids import ShapeId
-from windlass.ports.store import Probe, WriteTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_a_parked_job_is_told_with_every_column(store: Driver) -> None:

@@ -1,4 +1,4 @@
-"""`PlacementWrite`: loads of workers, limits of queues on leases, rates, reservations, shares."""
+"""`Placement`: loads of workers, limits of queues on leases, rates, reservations, shares."""
 
 from functools import partial
 
@@ -6,8 +6,8 @@ from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import RUNNING, completion, grant, new_job, ticket
 from windlass.domain.rows.records import QueueRow, RateRow, Reservation
 from windlass.domain.values.ids import JobId, ShapeId, WorkerId
-from windlass.ports.store import WriteTx
-from windlass.ports.store.fleet.placement import Load, Preemptible
+from windlass.store.sql.placement import Load, Preemptible
+from windlass.store.sql.transaction import WriteTx
 
 
 async def reserve(tx: WriteTx, row: Reservation) -> bool:

@@ -1,4 +1,4 @@
-"""`PoolsWrite`: names that are taken once, workers until they are gone, sums, and the load."""
+"""`Pools`: names that are taken once, workers until they are gone, sums, and the load."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.pool_rows import cost, pool, pool_worker
@@ -17,8 +17,8 @@ from tests.store.conformance.rows import (
     worker,
 )
 from windlass.domain.pools.pools import Lifecycle
-from windlass.ports.store import WriteTx
-from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell
+from windlass.store.sql.pools import HeldJob, Load, Span, Spell
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_a_name_belongs_to_one_pool(store: Driver) -> None:

@@ -1,4 +1,4 @@
-"""`PlacesWrite`: jobs a worker may take now, in the order of rank and id within a shape."""
+"""`Places`: jobs a worker may take now, in the order of rank and id within a shape."""
 
 import pytest
 
@@ -6,7 +6,8 @@ from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import facts_at, ticket
 from windlass.domain.rows.records import Ticket
 from windlass.domain.values.ids import ShapeId
-from windlass.ports.store import Head, Probe, WriteTx
+from windlass.store.sql.places import Head, Probe
+from windlass.store.sql.transaction import WriteTx
 
 LOWEST = -(2**62)
 

@@ -1,4 +1,4 @@
-"""`ViewsRead`: what explains a wait, read without a lock."""
+"""`Views`: what explains a wait, read without a lock."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ from tests.store.conformance.rows import QUEUED, RUNNING, event, grant, new_job,
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import RateRow
 from windlass.domain.rows.views import ReadySpan
-from windlass.ports.store import ReadTx, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 
 def test_the_fleet_is_told_by_name_with_what_each_holds(store: Driver) -> None:

@@ -1,11 +1,12 @@
-"""`RetentionWrite`: removal of old jobs, and of events behind a baseline."""
+"""`Retention`: removal of old jobs, and of events behind a baseline."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.everything import FILL
 from tests.store.conformance.rows import event, job_end, new_job, workflow
 from windlass.domain.rows.events import BaselineKind, BaselineRow
-from windlass.ports.store import Snapshot, WriteTx
-from windlass.ports.store.records.retention import Ended
+from windlass.store.sql.retention import Ended
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_a_walk_over_old_jobs_finds_those_that_ended(store: Driver) -> None:

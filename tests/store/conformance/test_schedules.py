@@ -5,7 +5,7 @@ import asyncio
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import reaction, schedule, schedule_run, template
 from windlass.domain.schedules import RunRow
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def test_a_version_is_written_once(store: Driver) -> None:

@@ -14,7 +14,8 @@ from tests.store.conformance.rows import (
     workflow,
 )
 from windlass.domain.rows.records import KeyRow, QueueRow
-from windlass.ports.store import Snapshot, WriteTx
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import WriteTx
 
 NAMES = ["b", "B", "a", "ä", "z", "Z-1", "_", "10", "9"]
 SCATTERED = [7, 2, 9, 4, 1]

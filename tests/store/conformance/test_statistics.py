@@ -1,13 +1,13 @@
-"""`StatisticsWrite` and `DeadlinesWrite`, and what workers once reported."""
+"""`Statistics` and `Deadlines`, and what workers once reported."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_end, new_job, worker
 from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.values.ids import JobId
-from windlass.ports.store import WriteTx
-from windlass.ports.store.records.series import CompletedOn, Completions
-from windlass.ports.store.records.statistics import Looked, Taken
+from windlass.store.sql.series import CompletedOn, Completions
+from windlass.store.sql.statistics import Looked, Taken
+from windlass.store.sql.transaction import WriteTx
 
 SPEC = new_job(1).spec
 

@@ -1,11 +1,11 @@
-"""`StepsWrite`: what functions have done and wait for, and the signals that were sent."""
+"""`Steps`: what functions have done and wait for, and the signals that were sent."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import due, signal_row, step_row
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.steps import SignalRow, StepKind, StepRow, StepState
 from windlass.domain.values.ids import AttemptNo
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def waiting(job: int, name: str = "go", **changes: object) -> StepRow:

@@ -10,7 +10,8 @@ from tests.store.conformance.driver import START_MS, Driver
 from tests.store.conformance.everything import CHANGE, FILL, PENDING_TABLES, Step
 from tests.store.conformance.rows import event, new_job, ticket
 from windlass.domain.rows.events import Event
-from windlass.ports.store import ReadTx, Snapshot, WriteTx
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 
 class ChangedMindError(Exception):

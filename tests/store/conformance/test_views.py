@@ -1,4 +1,4 @@
-"""`ViewsRead`: jobs and workers as people see them, and lists that cost the same at any size."""
+"""`Views`: jobs and workers as people see them, and lists that cost the same at any size."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ from windlass.domain.rows.files import Dynamic, Progress
 from windlass.domain.rows.records import KEPT_WHILE_RUNNING, JobRecord, KeyRow
 from windlass.domain.rows.views import JobFilter, JobPage, WorkerView
 from windlass.domain.values.ids import JobId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code

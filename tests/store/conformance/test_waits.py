@@ -1,10 +1,10 @@
-"""`PlacesWrite`: blocked jobs and the conditions they wait for."""
+"""`Places`: blocked jobs and the conditions they wait for."""
 
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import ticket, wait
 from windlass.domain.rows.records import Wait
 from windlass.domain.values.ids import JobId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 
 def freed(rows: list[Wait]) -> list[Wait]:

@@ -1,10 +1,10 @@
-"""`WorkersWrite`: who may run jobs."""
+"""`Workers`: who may run jobs."""
 
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import worker
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import WorkerId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 FULL = Worker(
     id=WorkerId(0),

@@ -1,4 +1,4 @@
-"""`WorkflowsWrite`: counts and states of what spans several jobs."""
+"""`Workflows`: counts and states of what spans several jobs."""
 
 from tests.store.conformance.driver import Driver, refused
 from tests.store.conformance.rows import COMPLETED, FAILED, QUEUED, RUNNING, workflow

@@ -10,9 +10,9 @@ from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.config import describe_options
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import WriteTx
 from windlass.store.postgres.connections import Link, Pool, PoolLimits
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sql.transaction import WriteTx
 
 
 def with_pool(dsn: str, check: Callable[[Pool], Awaitable[None]], limits: PoolLimits) -> None:

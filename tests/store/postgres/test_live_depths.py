@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import read_counted
 from windlass.operations.live_depths import SHARED_MS, LiveDepths
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 START = 1_000_000_000_000
 QUEUED, ASSIGNED = State.QUEUED.code, State.ASSIGNED.code

@@ -15,7 +15,7 @@ from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.rows.records import JobTry
 from windlass.domain.values.ids import AttemptNo, JobId
-from windlass.ports.store import ReadTx, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 ROWS = 40
 TRANSACTIONS = 60

@@ -15,11 +15,12 @@ from tests.support.waiting import until
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import News, ReadTx, WriteTx
 from windlass.store.postgres import outcome, transactions
 from windlass.store.postgres.failures import raise_as_unavailable
+from windlass.store.postgres.roles import PostgresLog
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.postgres.transactions import PostgresTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
+from windlass.store.store import News
 
 EVENT = Event(0, 1, EventKind.JOB, 7, 0, 0, 0, 0, 2, None, None, None)
 Check = Callable[[PostgresStore, PostgresStore, Proxy], Awaitable[None]]
@@ -244,7 +245,7 @@ def test_a_server_that_ends_the_session_is_unavailable(open_store: OpenStore) ->
 
             async def end_oneself(tx: WriteTx) -> None:
                 await write(tx)
-                assert isinstance(tx, PostgresTx)
+                assert isinstance(tx.log, PostgresLog)
                 connection = tx.log._session.link.connection
                 await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
 

@@ -8,7 +8,6 @@ import pytest
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.config import Config
-from windlass.ports.store import News
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.news import (
     INTERVAL_MS,
@@ -18,6 +17,7 @@ from windlass.store.postgres.news import (
     merge,
     payloads,
 )
+from windlass.store.store import News
 from windlass.wiring import stores
 
 

@@ -16,10 +16,10 @@ from tests.support.running import run
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import Probe, ReadTx, WriteTx
 from windlass.store.postgres.session import QUERIES
 from windlass.store.postgres.store import PostgresStore
-from windlass.store.postgres.transactions import PostgresTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.wire.sync import Assignment
 
 T = TypeVar("T")
@@ -83,14 +83,23 @@ def test_a_read_cannot_write(open_store: OpenStore) -> None:
 
 def reads() -> list[tuple[type, str]]:
     """Returns each role of the store with each of its methods that a read offers."""
-    offered = typing.get_type_hints(PostgresTx)
+    whole = typing.get_type_hints(WriteTx)
     return [
-        (offered[name], method)
-        for name, role in inspect.getmembers(ReadTx, lambda it: isinstance(it, property))
+        (on_postgres(whole[name]), method)
+        for name, role in typing.get_type_hints(ReadTx).items()
         if name != "now"
-        for method in vars(typing.get_type_hints(role.fget)["return"])
+        for method, _ in inspect.getmembers(role, inspect.isfunction)
         if not method.startswith("_")
     ]
+
+
+def on_postgres(role: type) -> type:
+    """Returns the class of this role that adds what PostgreSQL does in its own way, if any."""
+    below = [role]
+    for kind in below:
+        below += kind.__subclasses__()
+    own = [kind for kind in below if kind.__module__.startswith("windlass.store.postgres.")]
+    return own[0] if own else role
 
 
 def test_methods_of_a_read_lock_nothing() -> None:

@@ -8,8 +8,8 @@ import pytest
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.rows.events import Event, EventKind
-from windlass.ports.store import WriteTx
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sql.transaction import WriteTx
 
 
 def event(job: int) -> Event:

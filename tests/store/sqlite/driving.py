@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import apsw
 
-from windlass.ports.store import ReadTx, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 T = TypeVar("T")

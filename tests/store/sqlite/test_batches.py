@@ -8,7 +8,7 @@ from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.store.sqlite.driving import close, open_store, read, transact
 from windlass.domain.rows.events import Event
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 from windlass.store.sqlite import checkpoints
 from windlass.store.sqlite.connection import open_reader
 from windlass.store.sqlite.store import SqliteStore

@@ -10,7 +10,7 @@ import pytest
 
 from tests.store.sqlite.driving import close, open_store, read
 from windlass.domain.rows.events import Event
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 BATCH = 50

@@ -10,7 +10,7 @@ from tests.store.sqlite.driving import close, open_store, read, transact
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 
 

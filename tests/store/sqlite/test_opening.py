@@ -12,7 +12,7 @@ import pytest
 from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.connection import open_writer
 
 

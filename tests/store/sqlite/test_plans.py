@@ -8,7 +8,8 @@ import pytest
 
 from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import Steps, close, fill, open_store, transact
-from windlass.ports.store import Probe, WriteTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.connection import open_reader, open_writer
 from windlass.store.sqlite.rows import integers
 from windlass.store.sqlite.statements import QUERIES

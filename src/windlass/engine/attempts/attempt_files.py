@@ -19,7 +19,7 @@ from windlass.engine.attempts.log_segments import grown
 from windlass.engine.attempts.reports import run_deadline
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 RUNNING = State.RUNNING.code
 WORKER_LOST = FailureClass.WORKER_LOST.code

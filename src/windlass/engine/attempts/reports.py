@@ -64,7 +64,7 @@ class AttemptReport(NamedTuple):
 
 
 Done: TypeAlias = dict[int, tuple[Worker, Finished]]
-"""Plain completions by job, as `FlowWrite.complete` takes them."""
+"""Plain completions by job, as `Flow.complete` takes them."""
 
 
 class ReportOutcome(NamedTuple):

@@ -18,7 +18,7 @@ from windlass.domain.rows.records import RateRow, Ticket
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import WorkerLoad
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store.fleet.placement import RateKey
+from windlass.store.sql.placement import RateKey
 
 
 class Gates:

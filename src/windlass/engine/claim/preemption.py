@@ -15,8 +15,8 @@ from windlass.domain.matching.workers import in_good_standing
 from windlass.domain.rows.records import Worker
 from windlass.engine.claim.reservations import rooms_of
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Head
-from windlass.ports.store.fleet.placement import Preemptible
+from windlass.store.sql.placement import Preemptible
+from windlass.store.sql.places import Head
 
 RUNNING = State.RUNNING.code
 MAX_PER_ROUND = 20  # jobs told to stop in one round

@@ -17,7 +17,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Reservation, Worker
 from windlass.domain.values.ids import JobId, ShapeId
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Head
+from windlass.store.sql.places import Head
 
 QUEUED = State.QUEUED.code
 MAX_PER_ROUND = 20  # reservations made in one round

@@ -20,7 +20,7 @@ from windlass.engine.transaction.bounds import Bounds, Candidate, Place
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import Raise
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import Probe
+from windlass.store.sql.places import Probe
 
 FIRST_SHAPES = 8  # minimum number of shapes in the first round; each further round doubles it
 FEW = 2  # up to this many shapes, each is asked for all the wanted jobs

@@ -12,7 +12,7 @@ from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.commands.jobs import Jobs
-from windlass.ports.store import Store
+from windlass.store.store import Store
 
 PART: Final = 500  # jobs of one call
 REPORTED: Final = 20  # refusals named in an answer

@@ -13,7 +13,8 @@ from windlass.engine.explain.worker import explain_worker
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 def everything(_namespace: str) -> bool:

@@ -26,7 +26,8 @@ from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
 from windlass.ports.long_lists import PAGE, LongList, pages
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 class Position(NamedTuple):

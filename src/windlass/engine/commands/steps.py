@@ -21,7 +21,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
-from windlass.ports.store import Store
+from windlass.store.store import Store
 
 QUESTION_LIMIT: Final = 65_536  # bytes of a question with its schema
 JOIN_LIMIT: Final = 10_000  # jobs of one wait

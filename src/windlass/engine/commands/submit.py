@@ -31,7 +31,8 @@ from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.ports.gc_pause import MANY, gc_paused
 from windlass.ports.long_lists import LongList
 from windlass.ports.loop_time import SMALL, aside, give_way_if_long
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 
 class SubmitCommand:

@@ -12,7 +12,7 @@ from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.retry import Retried, plan_repetition, retry_failed
 from windlass.engine.workflows.stop import Stopped, cancel_workflow
-from windlass.ports.store import Store
+from windlass.store.store import Store
 
 
 class Workflows:

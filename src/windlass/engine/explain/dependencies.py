@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from windlass.domain.job.job import decode_spec
 from windlass.domain.rows.records import JobFacts, Wait
 from windlass.engine.jobs.supersede import newest_of
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 DEPTH: Final = 50  # maximum jobs followed in a row
 

@@ -24,7 +24,7 @@ from windlass.domain.rows.records import JobFacts, Reservation
 from windlass.domain.rows.views import FleetRow
 from windlass.engine.fleet.capability import as_reported
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 ONLINE: Final = int(WorkerStatus.ONLINE)
 

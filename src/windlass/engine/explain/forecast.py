@@ -14,7 +14,7 @@ from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.inherit_rank import inherited_levels
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
 MAX_JOBS: Final = 100  # jobs of a list that get a forecast

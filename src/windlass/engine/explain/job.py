@@ -44,7 +44,7 @@ from windlass.engine.explain.restored import after_restore
 from windlass.engine.explain.suspended import SUSPENDED, what_it_waits_for
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code

@@ -11,7 +11,8 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobRecord, QueueRow
 from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.explain.reasons import Reasons, free_slot, together
-from windlass.ports.store import Probe, ReadTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import ReadTx
 
 HOLDERS: Final = 5  # jobs named as holding a limit
 QUEUED: Final = State.QUEUED.code

@@ -17,7 +17,7 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 MAX_EVENTS: Final = 100_000
 BEFORE: Final = 20_000  # events before the job was queued, which may be starts under its rate

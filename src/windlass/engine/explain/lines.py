@@ -7,7 +7,8 @@ from typing import Final
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.views import ReadySpan
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import Head, ReadTx
+from windlass.store.sql.places import Head
+from windlass.store.sql.transaction import ReadTx
 
 COUNTED: Final = 10_001  # counting more jobs ahead does not improve a forecast
 APART: Final = 8  # shapes ahead that are counted separately; the others are counted together

@@ -16,7 +16,7 @@ from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 RETRYING: Final = State.RETRYING.code
 SUSPENDED: Final = State.SUSPENDED.code

@@ -14,7 +14,7 @@ from windlass.domain.pools.pools import (
     template_of,
 )
 from windlass.domain.values.quantities import readable_duration
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 
 async def pools_for(tx: ReadTx, shape: Shape) -> str | None:

@@ -4,7 +4,7 @@ from windlass.domain.explain.explanation import Step, Waiting
 from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.explain.reasons import Reasons
 from windlass.engine.fleet.epochs import HOLD
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 
 async def after_restore(tx: ReadTx) -> Reasons:

@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.quantities import counted, format_moment
 from windlass.engine.explain.reasons import Reasons
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 SUSPENDED: Final = State.SUSPENDED.code
 

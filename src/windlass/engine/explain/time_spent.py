@@ -38,7 +38,7 @@ from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # maximum events about workers and queues that we read
 FIRST: Final = -(2**62)

@@ -24,7 +24,7 @@ from windlass.engine.explain.fleet import Rooms, suspects_on
 from windlass.engine.explain.limits import limits_of_shape
 from windlass.engine.explain.restored import after_restore
 from windlass.engine.transaction.catalog import Catalog, Profile
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 COUNTED: Final = 10_000  # ready jobs of one kind that we count
 SHOWN: Final = 20  # kinds of jobs that we list

@@ -34,7 +34,7 @@ from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 PROGRESS_LIMIT: Final = 4 * 1024
 UPLOAD_TTL_MS: Final = 3_600_000

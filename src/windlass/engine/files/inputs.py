@@ -13,7 +13,7 @@ from windlass.domain.rows.files import UPLOADED, ArtifactRow
 from windlass.domain.values.errors import NotFound
 from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.ports.gateway import Holder
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 _JOB: Final = "job"
 

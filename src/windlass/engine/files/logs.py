@@ -29,7 +29,7 @@ from windlass.engine.files.merge_segments import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 Answer = TypeVar("Answer")
 

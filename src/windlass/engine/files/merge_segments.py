@@ -18,7 +18,8 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.attempts.attempt_files import is_ended
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, TIMES, Logs, owner_of
 from windlass.ports.blobs import BlobInfo, Blobs
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 FROM: Final = 16  # a log with fewer appends is left as it is
 MAX_WAITING: Final = 1_000

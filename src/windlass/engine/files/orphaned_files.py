@@ -7,7 +7,7 @@ from windlass.engine.attempts import log_segments as segments
 from windlass.engine.files import artifacts, stacks
 from windlass.engine.files.merge_segments import FragmentedLogs
 from windlass.ports.blobs import BlobInfo, Blobs
-from windlass.ports.store import Store
+from windlass.store.store import Store
 
 AT_ONCE: Final = 500
 # Uploads that were never adopted, stacks that nobody took, and partly written files from a crash.

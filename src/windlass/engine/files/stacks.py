@@ -20,7 +20,8 @@ from windlass.engine.sync.stacks import WAIT_S, StackRequest
 from windlass.engine.transaction.arguments import check_id
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
-from windlass.ports.store import News, ReadTx
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import News
 from windlass.wire.files import Stack, StackReport
 
 FOLDER: Final = "stacks"

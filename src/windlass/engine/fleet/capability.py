@@ -25,7 +25,7 @@ from windlass.domain.values.ids import WorkerId
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 QUEUED = State.QUEUED.code
 REJECTED = State.REJECTED.code

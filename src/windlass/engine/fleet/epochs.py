@@ -15,7 +15,7 @@ from windlass.domain.values.errors import Conflict
 from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.transaction.arguments import MAX_COUNT
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store.fleet.catalog import BACKUP
+from windlass.store.sql.catalog import BACKUP
 
 EPOCH: Final = "epoch"
 LAST_EPOCH: Final = MAX_COUNT // PER_EPOCH - 1  # stores keep no higher attempt numbers

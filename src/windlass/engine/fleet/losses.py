@@ -15,7 +15,8 @@ from windlass.domain.values.errors import Lost, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.fleet.epochs import EPOCH, Restored, begin_epoch
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx, Store, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
+from windlass.store.store import Store
 
 MARK_KEY: Final = ("mark_key_1", "mark_key_2")  # the key with which servers sign marks
 KINDS: Final = ("job", "workflow")

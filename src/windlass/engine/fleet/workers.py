@@ -32,7 +32,7 @@ from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 ASSIGNED = State.ASSIGNED.code
 

@@ -20,7 +20,8 @@ from windlass.engine.graphs.loaded import Figures, Loaded, Structure, digest_of
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.loop_time import SMALL, aside
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 MAX_JOBS: Final = 200_000
 MAX_EDGES: Final = 3_000_000

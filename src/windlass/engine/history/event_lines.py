@@ -17,7 +17,8 @@ from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind, Level, level_of
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 HOSTNAME: Final = "system:hostname"
 MAX_LINES: Final = 200  # of one level in one round, unless everything is wanted

@@ -7,7 +7,8 @@ from typing import Final, Protocol, runtime_checkable
 import msgspec
 
 from windlass.domain.rows.events import Event
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 CHUNK: Final = 1_000  # events read at once
 MAX_SEARCHED: Final = 100_000  # events searched backwards

@@ -22,8 +22,8 @@ from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.replay import Replay
-from windlass.ports.store import Snapshot
-from windlass.ports.store.records.retention import Ended
+from windlass.store.sql.retention import Ended
+from windlass.store.sql.snapshot import Snapshot
 
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # among younger events, some with lower numbers may still appear

@@ -28,7 +28,7 @@ from windlass.domain.rows.series import (
     slot_of,
 )
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 SETTLED_MS: Final = 30_000  # by then all events are visible, and each is counted
 # maximum slots that one step writes; the first ones of a longer gap stay empty

@@ -22,8 +22,8 @@ from windlass.domain.rows.statistics import (
 )
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
-from windlass.ports.store.records.statistics import Taken
+from windlass.store.sql.statistics import Taken
+from windlass.store.sql.transaction import ReadTx
 
 # By then nearly all events are visible, and the logs that report the usage have ended. Later ones
 # are not counted: pools and forecasts need the first run times of new work soon.

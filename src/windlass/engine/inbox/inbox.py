@@ -31,7 +31,8 @@ from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpe
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import DOING, give_way
-from windlass.ports.store import News, ReadTx
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import News
 
 AT_ONCE: Final = 500  # rows read at once, and plain ones written together
 INBOX_PATIENCE_MS: Final = 60_000  # normally, rows wait less than a second

@@ -23,7 +23,7 @@ from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
 from windlass.engine.jobs.locate import Withdrawn, withdraw
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code

@@ -16,7 +16,7 @@ from windlass.engine.jobs.dependents import hold_back, hold_waits, jobs_ended, r
 from windlass.engine.jobs.inherit_rank import pass_on_ended, ranks_of
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BLOCKED = State.BLOCKED.code
 COMPLETED = State.COMPLETED.code

@@ -11,7 +11,8 @@ from functools import partial
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.records import JobFacts
 from windlass.ports.loop_time import pass_time
-from windlass.ports.store import ReadTx, Store
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 POLL_SECONDS = 0.5  # poll interval if other engines do not announce ends
 SLOW_POLL_SECONDS = 5.0  # poll interval if they do, in case an announcement was lost

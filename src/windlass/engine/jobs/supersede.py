@@ -47,7 +47,7 @@ from windlass.engine.jobs.inherit_rank import pass_on, refresh
 from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

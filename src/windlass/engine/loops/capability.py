@@ -14,7 +14,8 @@ from windlass.engine.fleet.capability import (
     read_fleet,
     reject_late,
 )
-from windlass.ports.store import Probe, ReadTx
+from windlass.store.sql.places import Probe
+from windlass.store.sql.transaction import ReadTx
 
 FIRST = -(2**62)  # below every rank
 

@@ -10,7 +10,7 @@ from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.workflows.watchdog import Stall, describe, examine, give_up, repair
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 INTERVAL_MS = 30_000
 

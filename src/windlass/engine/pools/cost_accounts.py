@@ -12,7 +12,7 @@ from windlass.domain.pools.costs import Held, charges
 from windlass.domain.pools.pools import CostRow, Pool, PoolWorkerRow
 from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store.fleet.pools import Spell, position_name
+from windlass.store.sql.pools import Spell, position_name
 
 MAX_EVENTS: Final = 1_000_000  # events read at once; older ones count as idle time
 

@@ -30,8 +30,8 @@ from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets
 from windlass.ports.provider import Providers
-from windlass.ports.store import ReadTx
-from windlass.ports.store.fleet.pools import Span
+from windlass.store.sql.pools import Span
+from windlass.store.sql.transaction import ReadTx
 
 INSTALLATION: Final = "installation"
 LOWEST_RANK: Final = -(2**63)

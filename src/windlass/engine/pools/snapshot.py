@@ -21,7 +21,7 @@ from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.values.quantities import month_of
 from windlass.engine.pools.targets import KnownPool, Targets, WaitingWork, sort_workers
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store.fleet.pools import Load
+from windlass.store.sql.pools import Load
 
 MAX_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
 ROUNDS_TO_END: Final = 4  # times of a member: told to stop, seen as stopped, ended, seen as ended

@@ -6,8 +6,8 @@ from typing import Final
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.pools.targets import WaitingWork
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx
-from windlass.ports.store.fleet.pools import HeldJob
+from windlass.store.sql.pools import HeldJob
+from windlass.store.sql.transaction import ReadTx
 
 SAMPLE: Final = 200  # jobs from each end of a shape that represent all of them
 HELD_AT_ONCE: Final = 1_000

@@ -23,7 +23,7 @@ from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store.fleet.pools import Load
+from windlass.store.sql.pools import Load
 
 
 class KnownPool(NamedTuple):

@@ -28,7 +28,7 @@ from windlass.engine.schedules.planning import (
 )
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 OPEN_LIMIT: Final = 1_000  # runs of one schedule handled together
 TIDIED: Final = 20  # runs that no other waits for, whose ends are recorded at the next slot

@@ -31,7 +31,7 @@ from windlass.engine.schedules.templates import check_template_name
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BODY_LIMIT: Final = 1024 * 1024
 SHOWN_RUNS: Final = 20

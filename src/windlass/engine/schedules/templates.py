@@ -19,7 +19,7 @@ from windlass.engine.schedules.planning import Planner, PlanRequest, plan_aside,
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import aside
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 BODY_LIMIT: Final = 8 * 1024 * 1024
 VERSION_LIMIT: Final = 2**31 - 1

@@ -14,7 +14,7 @@ from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.steps.resume import resume
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 _encode = msgspec.json.Encoder().encode
 

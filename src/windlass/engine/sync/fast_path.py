@@ -24,7 +24,7 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
 from windlass.engine.transaction.unit_of_work import depth_of
-from windlass.ports.store.fast_path import (
+from windlass.store.fast_path import (
     Arrival,
     FastCommands,
     FastPathProbe,

@@ -20,7 +20,7 @@ from windlass.domain.tasks.references import (
     references_in,
     replaced,
 )
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 COMPLETED: Final = State.COMPLETED.code
 _FILE: Final = f'"{FILE}"'.encode()

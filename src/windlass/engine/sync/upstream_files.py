@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.views import accepted_attempt
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 UPSTREAM: Final = "@"
 

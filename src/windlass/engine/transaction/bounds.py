@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Callable, Iterable
 
 from windlass.engine.transaction.catalog import Profile
-from windlass.ports.store import Head
+from windlass.store.sql.places import Head
 
 Place = tuple[int, int]  # rank, job
 

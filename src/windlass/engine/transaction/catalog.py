@@ -18,7 +18,7 @@ from windlass.domain.matching.matching import merge_metadata, metadata_digest
 from windlass.domain.matching.room import SHARES
 from windlass.domain.matching.shapes import Shape, can_run, in_queue, is_gated, preferred
 from windlass.domain.rows.records import QueueRow, Reservation, Worker
-from windlass.ports.store import ReadTx, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 POOL = "pool:name"  # metadata key of workers that a pool started
 

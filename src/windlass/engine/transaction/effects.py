@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from windlass.domain.rows.records import QueueRow, Ticket
-from windlass.ports.store import News
+from windlass.store.store import News
 
 _shape = attrgetter("shape")
 

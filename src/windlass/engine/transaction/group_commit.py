@@ -18,7 +18,8 @@ from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import give_way_if_long, pass_time
-from windlass.ports.store import Store, WriteTx
+from windlass.store.sql.transaction import WriteTx
+from windlass.store.store import Store
 
 Q = TypeVar("Q")
 A = TypeVar("A")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from windlass.domain.rows.records import LimitRow, RateRow, Ticket
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
-from windlass.ports.store import WriteTx
-from windlass.ports.store.fleet.placement import RateKey
+from windlass.store.sql.placement import RateKey
+from windlass.store.sql.transaction import WriteTx
 
 
 class Slots:

@@ -10,7 +10,7 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
 from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 _details = msgspec.json.Decoder(Details).decode
 

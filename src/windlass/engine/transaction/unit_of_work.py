@@ -27,7 +27,7 @@ from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.limit_slots import Slots
 from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.ports.clock import Chance
-from windlass.ports.store import WriteTx
+from windlass.store.sql.transaction import WriteTx
 
 QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # prefix of a queue's name

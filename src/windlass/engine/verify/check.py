@@ -17,7 +17,9 @@ from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
 from windlass.ports.gc_pause import gc_paused
 from windlass.ports.loop_time import aside, give_way_if_long
-from windlass.ports.store import ReadTx, Snapshot, Store
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx
+from windlass.store.store import Store
 
 CHUNK = 1_000  # events read at once
 

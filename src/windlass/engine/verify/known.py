@@ -10,7 +10,7 @@ from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.ids import ShapeId
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 _shape_decoder = msgspec.json.Decoder(Shape)
 

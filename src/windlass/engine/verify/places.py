@@ -13,7 +13,7 @@ from windlass.domain.rows.steps import StepState
 from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import JobPast, Past
-from windlass.ports.store import Snapshot
+from windlass.store.sql.snapshot import Snapshot
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -25,7 +25,7 @@ from windlass.engine.jobs.deadlines import without_passed
 from windlass.engine.jobs.supersede import ChangedArgs, Superseded, newest_of, retry, retry_many
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 

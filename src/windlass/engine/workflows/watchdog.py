@@ -34,7 +34,7 @@ from windlass.engine.jobs.locate import withdraw
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows.stop import StopReason, cancel_workflow
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 ACTOR: Final = "watchdog"
 PAGE: Final = 1_000

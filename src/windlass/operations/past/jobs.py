@@ -19,8 +19,8 @@ from windlass.operations.orders import format_place
 from windlass.operations.past.moments import PastPoint, find_point
 from windlass.operations.past.rewind import Course, rewind
 from windlass.operations.render import show_job, show_transitions
-from windlass.ports.store import ReadTx
 from windlass.store.job_filters import fitting, states_of, text_of
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.jobs import Job, JobList
 
 LOOKED: Final = 500  # jobs that one page looks at

@@ -12,7 +12,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 MAX_EVENTS: Final = 100_000  # that are added up for one answer
 

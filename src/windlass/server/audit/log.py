@@ -14,7 +14,8 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.operations.queries import Shapes
 from windlass.ports.clock import Clock
-from windlass.ports.store import ReadTx, Store, WriteTx
+from windlass.store.sql.transaction import ReadTx, WriteTx
+from windlass.store.store import Store
 
 WRITE_MS: Final = 1_000
 MINUTE_MS: Final = 60_000

@@ -10,8 +10,8 @@ from windlass.domain.access.rights import Action
 from windlass.domain.values.quantities import format_moment
 from windlass.operations.dispatch.routes import Routes, words_of
 from windlass.operations.events import moment_since
-from windlass.ports.store import ReadTx
 from windlass.server.http.call import HttpCall
+from windlass.store.sql.transaction import ReadTx
 from windlass.wire.access import AuditEntry, AuditList
 from windlass.wire.numbers import Cursor
 

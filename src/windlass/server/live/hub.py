@@ -9,8 +9,8 @@ import msgspec
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.history.read_events import CHUNK
-from windlass.ports.store import Store
 from windlass.server.live.topics import Changed, Topics
+from windlass.store.store import Store
 
 MAX_LISTED: Final = 200  # ids in one message; beyond that, the page asks for everything again
 MAX_ROUNDS: Final = 20  # chunks of the log in one round; the next one reads on

@@ -8,7 +8,7 @@ from typing import Final
 
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 POSITION: Final = "counted_seq"
 MAX_BEHIND: Final = 100_000  # events; a server that starts does not count more of the past

@@ -15,9 +15,9 @@ from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
 from windlass.domain.rows.events import Event, EventKind
-from windlass.ports.store import Store
 from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS, OTHER
 from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
+from windlass.store.store import Store
 
 REMEMBERED: Final = 200_000  # open jobs
 UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed

@@ -13,9 +13,9 @@ from windlass.domain.rows.views import Census
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.losses import known_losses
 from windlass.engine.pools.pools import Pools, PoolView
-from windlass.ports.store import ReadTx
 from windlass.server.metrics.catalogue import MAX_POOLS, OTHER
 from windlass.server.metrics.series import Labels, ShownNames, gauge
+from windlass.store.sql.transaction import ReadTx
 
 MAX_COUNTED: Final = 20_000  # rows of one place
 MAX_LINES: Final = 1_000  # shapes whose first job is read

@@ -12,10 +12,10 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.ports.store import Store
 from windlass.simulator.world.loop import OWNER
 from windlass.simulator.world.stores import FaultyStore, StoreFaults
 from windlass.simulator.world.world import SeededChance, World
+from windlass.store.store import Store
 
 
 class Server:

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.engine.verify import Violation
-from windlass.ports.store import ReadTx, Snapshot
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx
 
 CHUNK = 5_000
 

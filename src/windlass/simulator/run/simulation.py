@@ -19,7 +19,6 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
-from windlass.ports.store import Snapshot
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.client import QUEUES, Client
 from windlass.simulator.actors.durable import Memory
@@ -31,6 +30,7 @@ from windlass.simulator.run.scenario import Scenario, draw
 from windlass.simulator.world.network import Network, Request
 from windlass.simulator.world.stores import Stores
 from windlass.simulator.world.world import World
+from windlass.store.sql.snapshot import Snapshot
 
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000

@@ -11,10 +11,12 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store import News, ReadTx, Snapshot, Store, WriteTx
 from windlass.simulator.world.world import World
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.store import SqliteStore
+from windlass.store.store import News, Store
 
 T = TypeVar("T")
 

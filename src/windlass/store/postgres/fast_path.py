@@ -14,7 +14,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.ports.store.fast_path import (
+from windlass.store.fast_path import (
     Arrival,
     FastPathRules,
     Limited,

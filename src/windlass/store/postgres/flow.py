@@ -8,16 +8,15 @@ from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, W
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
+from windlass.store.sql.flow import Flow
 from windlass.wire.sync import Finished
 
 
-class PostgresFlow:
-    """`FlowWrite` over one transaction."""
+class PostgresFlow(Flow):
+    """Binds columns as arrays, so that a statement takes all jobs at once."""
 
-    __slots__ = ("_session",)
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    __slots__ = ()
+    _session: Session
 
     async def enter(self, rows: Sequence[JobColumns]) -> None:
         if rows:

@@ -10,7 +10,7 @@ from windlass.store.sql.jobs import Jobs
 
 
 class PostgresJobs(Jobs):
-    """`JobsWrite`."""
+    """Implements `Jobs` on PostgreSQL."""
 
     __slots__ = ()
     _session: Session

@@ -14,7 +14,7 @@ from windlass.wire.sync import Assignment
 
 
 class PostgresLeases(Leases):
-    """`LeasesWrite`."""
+    """Implements `Leases` on PostgreSQL."""
 
     __slots__ = ()
 

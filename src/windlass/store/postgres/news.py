@@ -14,9 +14,9 @@ import structlog
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
-from windlass.ports.store import News
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.failures import is_unavailable
+from windlass.store.store import News
 
 log = structlog.get_logger()
 

@@ -3,15 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.records import Due, Ticket, Wait
-from windlass.ports.store import Probe
 from windlass.store.postgres.columns import integers, spread
-from windlass.store.sql.places import Places, due_of, tickets_of, waits_of
+from windlass.store.sql.places import Places, Probe, due_of, tickets_of, waits_of
 
 TICKET = "iiiiio"  # shape, rank, attempt, workflow, limit, excluded
 
 
 class PostgresPlaces(Places):
-    """`PlacesWrite`."""
+    """Implements `Places` on PostgreSQL."""
 
     __slots__ = ()
 

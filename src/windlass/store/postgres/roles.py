@@ -6,13 +6,12 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.gaps import Gap, Mark
 from windlass.domain.rows.records import RateRow, WorkflowRow
-from windlass.ports.store.fleet.placement import RateKey
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.session import Session
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.limits import Limits
 from windlass.store.sql.log import Log
-from windlass.store.sql.placement import Placement
+from windlass.store.sql.placement import Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.workflows import Workflows, workflows_of
 
@@ -21,7 +20,7 @@ WIDTH = len(STATE_BY_CODE)
 
 
 class PostgresCatalog(Catalog):
-    """`CatalogWrite`."""
+    """Implements `Catalog` on PostgreSQL."""
 
     __slots__ = ()
 
@@ -39,7 +38,7 @@ class PostgresCatalog(Catalog):
 
 
 class PostgresPlacement(Placement):
-    """`PlacementWrite`."""
+    """Implements `Placement` on PostgreSQL."""
 
     __slots__ = ()
 
@@ -60,7 +59,7 @@ class PostgresPlacement(Placement):
 
 
 class PostgresLimits(Limits):
-    """`LimitsWrite`."""
+    """Implements `Limits` on PostgreSQL."""
 
     __slots__ = ()
 
@@ -95,7 +94,7 @@ def _values(names: Mapping[Name, int]) -> str:
 
 
 class PostgresLog(Log):
-    """`LogWrite`."""
+    """Implements `Log` on PostgreSQL."""
 
     __slots__ = ()
     _session: Session
@@ -121,7 +120,7 @@ class PostgresLog(Log):
 
 
 class PostgresWorkflows(Workflows):
-    """`WorkflowsWrite`."""
+    """Implements `Workflows` on PostgreSQL."""
 
     __slots__ = ()
 
@@ -135,7 +134,7 @@ class PostgresWorkflows(Workflows):
 
 
 class PostgresRetention(Retention):
-    """`RetentionWrite`."""
+    """Implements `Retention` on PostgreSQL."""
 
     __slots__ = ()
 

@@ -11,7 +11,6 @@ from windlass.domain.rows.events import Event
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import Conflict
-from windlass.ports.store import Follower, News, ReadTx, Snapshot, WriteTx
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import (
     Link,
@@ -26,7 +25,9 @@ from windlass.store.postgres.news import INTERVAL_MS, Herald, Listener
 from windlass.store.postgres.session import QUERIES, Session
 from windlass.store.postgres.settled_events import SettledEvents
 from windlass.store.postgres.transactions import Transactions
-from windlass.store.sql.snapshot import take_snapshot
+from windlass.store.sql.snapshot import Snapshot, take_snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
+from windlass.store.store import Follower, News
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ to COMMIT is lost, the mark that it left tells what became of it; the outcome is
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
@@ -44,6 +44,7 @@ from windlass.store.sql.schedules import Reactions, Schedules, Templates
 from windlass.store.sql.series import Series
 from windlass.store.sql.statistics import Deadlines, Statistics
 from windlass.store.sql.steps import Steps
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.workers import Workers
 
 T = TypeVar("T")
@@ -52,36 +53,6 @@ U = TypeVar("U")
 TRIES = 10
 MARKS = 256  # of a lost end of the log, one of the newest commits is a part
 SMALL_STEP_MS = 60_000
-
-
-class PostgresTx(NamedTuple):
-    """One transaction: the roles, and the moment it takes place."""
-
-    now: int
-    jobs: PostgresJobs
-    places: PostgresPlaces
-    leases: PostgresLeases
-    workers: Workers
-    workflows: PostgresWorkflows
-    limits: PostgresLimits
-    catalog: PostgresCatalog
-    log: PostgresLog
-    flow: PostgresFlow
-    access: Access
-    audit: Audit
-    files: Files
-    views: PostgresViews
-    retention: PostgresRetention
-    templates: Templates
-    schedules: Schedules
-    reactions: Reactions
-    placement: PostgresPlacement
-    statistics: Statistics
-    series: Series
-    deadlines: Deadlines
-    steps: Steps
-    pools: Pools
-    inbox: Inbox
 
 
 class Transactions:
@@ -97,7 +68,7 @@ class Transactions:
         self.marks: deque[Mark] = deque(maxlen=MARKS)
         """The newest events whose commits were answered."""
 
-    async def write(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+    async def write(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         """Runs `work` and commit; again after a serialization failure or a deadlock."""
         for _ in range(TRIES - 1):
             try:
@@ -109,13 +80,13 @@ class Transactions:
         except RETRY as error:
             raise StoreUnavailable(describe(error), outcome_unknown=False) from error
 
-    async def read(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         """Runs `work` on one snapshot."""
         return await self.read_rows(lambda session, now: work(self._roles(session, now)))
 
     async def read_beside(
         self,
-        work: Callable[[PostgresTx, T], Awaitable[U]],
+        work: Callable[[WriteTx, T], Awaitable[U]],
         rows: Callable[[Session], Awaitable[T]],
     ) -> U:
         """Runs `work` on one snapshot, with the rows that were read from it before."""
@@ -194,7 +165,7 @@ class Transactions:
         """Tests only: let the time go back as far as it likes."""
         self._latest = 0
 
-    async def _write_once(self, work: Callable[[PostgresTx], Awaitable[T]]) -> T:
+    async def _write_once(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
         session, now = await self._begin("begin")
         result = await self._work(session, work(self._roles(session, now)))
         await self._commit(session, now)
@@ -210,8 +181,8 @@ class Transactions:
     async def greet(
         self,
         link: Link,
-        first: Callable[[PostgresTx], Awaitable[None]],
-        then: Callable[[PostgresTx], Awaitable[None]],
+        first: Callable[[WriteTx], Awaitable[None]],
+        then: Callable[[WriteTx], Awaitable[None]],
     ) -> None:
         """Writes and then reads on a connection that nobody else has used."""
         for how, work in (("begin", first), ("begin_read", then)):
@@ -297,31 +268,31 @@ class Transactions:
             self._latest = now
         return self._latest
 
-    def _roles(self, session: Session, now: int) -> PostgresTx:
-        return PostgresTx(
-            now,
-            PostgresJobs(session),
-            PostgresPlaces(session),
-            PostgresLeases(session),
-            Workers(session),
-            PostgresWorkflows(session),
-            PostgresLimits(session),
-            PostgresCatalog(session),
-            PostgresLog(session, self._server),
-            PostgresFlow(session),
-            Access(session),
-            Audit(session),
-            Files(session),
-            PostgresViews(session),
-            PostgresRetention(session),
-            Templates(session),
-            Schedules(session),
-            Reactions(session),
-            PostgresPlacement(session),
-            Statistics(session),
-            Series(session),
-            Deadlines(session),
-            Steps(session),
-            Pools(session),
-            Inbox(session),
+    def _roles(self, session: Session, now: int) -> WriteTx:
+        return WriteTx(
+            now=now,
+            jobs=PostgresJobs(session),
+            places=PostgresPlaces(session),
+            leases=PostgresLeases(session),
+            workers=Workers(session),
+            workflows=PostgresWorkflows(session),
+            limits=PostgresLimits(session),
+            catalog=PostgresCatalog(session),
+            log=PostgresLog(session, self._server),
+            flow=PostgresFlow(session),
+            access=Access(session),
+            audit=Audit(session),
+            files=Files(session),
+            views=PostgresViews(session),
+            retention=PostgresRetention(session),
+            templates=Templates(session),
+            schedules=Schedules(session),
+            reactions=Reactions(session),
+            placement=PostgresPlacement(session),
+            statistics=Statistics(session),
+            series=Series(session),
+            deadlines=Deadlines(session),
+            steps=Steps(session),
+            pools=Pools(session),
+            inbox=Inbox(session),
         )

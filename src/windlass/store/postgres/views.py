@@ -37,7 +37,7 @@ _MATCHING = {  # with texts, down
 
 
 class PostgresViews(SqlViews):
-    """`ViewsRead`."""
+    """Implements `Views` on PostgreSQL."""
 
     growth = 16  # each read is a round trip
 

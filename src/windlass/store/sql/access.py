@@ -7,14 +7,10 @@ from windlass.domain.access.tokens import Code, Token
 from windlass.store.sql.session import Role, Session
 
 
-class Access(Role):
-    """`AccessWrite`."""
+class AccessRead(Role):
+    """Reads rows of `tokens` and `codes`. Digests are unique."""
 
     __slots__ = ()
-
-    async def insert(self, row: Token) -> int:
-        values = [*row[1:4], self._session.pack(row.namespaces), *row[5:]]
-        return await self._session.insert("insert_token", values)
 
     async def by_digest(self, digest: str) -> Token | None:
         rows = tokens_of(self._session, await self._session.fetch("token_by_digest", digest))
@@ -25,39 +21,64 @@ class Access(Role):
         return rows[0] if rows else None
 
     async def all(self) -> list[Token]:
+        """Returns every token, revoked ones too, ascending by id."""
         return tokens_of(self._session, await self._session.fetch("all_tokens"))
 
+
+class Access(AccessRead):
+    """Reads and writes rows of `tokens` and `codes`. Digests are unique."""
+
+    __slots__ = ()
+
+    async def insert(self, row: Token) -> int:
+        """Inserts with a fresh id (the row's own `id` is ignored) and returns its id."""
+        values = [*row[1:4], self._session.pack(row.namespaces), *row[5:]]
+        return await self._session.insert("insert_token", values)
+
     async def revoke(self, token: int, at: int) -> bool:
+        """Returns whether this call revoked it: False if it is unknown or was revoked before."""
         return bool(await self._session.fetch("revoke_token", token, at))
 
     async def expire(self, token: int, at: int) -> bool:
+        """Lets a token end earlier; False if it is unknown, revoked or ends before anyway."""
         return bool(await self._session.fetch("expire_token", token, at))
 
     async def touch(self, uses: Mapping[int, int]) -> None:
+        """Notes when tokens were last used, by id; a later use that is known stays."""
         await self._session.many("touch_tokens", "ii", sorted(uses.items()))
 
     async def trim_sessions(self, before: int, count: int) -> int:
+        """Removes at most so many sessions that expired before this time; returns how many."""
         return await self._session.execute("trim_sessions", before, count)
 
     async def remove_of_worker(self, worker: int) -> int:
+        """Removes the tokens of a worker that is gone for good; returns how many."""
         return await self._session.execute("remove_tokens_of_worker", worker)
 
     async def end_sessions(self, worker: int) -> None:
+        """Removes the tokens of a worker's incarnations; the secret it enrols with stays."""
         await self._session.execute("end_sessions", worker)
 
     async def lock(self) -> None:
+        """Keeps others from adding tokens until this transaction ends."""
         await self._session.lock("lock_tokens")
 
     async def add_code(self, row: Code) -> None:
         await self._session.execute("insert_code", *row)
 
     async def trim_codes(self, before: int, count: int) -> int:
+        """Removes at most so many codes that expired before this time; returns how many."""
         return await self._session.execute("trim_codes", before, count)
 
     async def use_code(self, digest: str, now: int) -> Code | None:
+        """Uses an enrolment code up and returns it.
+
+        Exactly one caller gets it, and only before it expires.
+        """
         return await self._session.row(Code, "use_code", digest, now)
 
     async def use_link(self, digest: str, now: int) -> Code | None:
+        """Does the same with a code that opens a session."""
         return await self._session.row(Code, "use_link", digest, now)
 
 

@@ -1,27 +1,21 @@
 """What engines cache: shapes, queues, settings."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Final
 
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
 from windlass.store.sql.session import Role
 
+BACKUP: Final = "is_backup"
+"""The name in `meta` of a store that is a backup; it counts until a new epoch begins."""
 
-class Catalog(Role):
-    """`CatalogWrite`, but for timelines and jumps of ids."""
+
+class CatalogRead(Role):
+    """Reads what engines cache: shapes, queues, settings."""
 
     __slots__ = ()
-
-    async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        """Numbers new shapes in the order of the mapping."""
-        if not shapes:
-            return {}
-        known = await self._find(shapes)
-        missing = [(digest, body) for digest, body in shapes.items() if digest not in known]
-        if missing:
-            await self._session.number_many("shape", "insert_shapes", "oo", missing)
-            known = await self._find(shapes)
-        return {digest: known[digest] for digest in shapes}
 
     async def shapes_after(self, shape: int) -> list[ShapeRow]:
         """Returns them ascending by id."""
@@ -31,23 +25,60 @@ class Catalog(Role):
         """Returns them ascending by name."""
         return await self._session.rows(QueueRow, "queues")
 
-    async def put_queue(self, row: QueueRow) -> None:
-        await self._session.execute("put_queue", *row)
-
     async def meta(self) -> dict[str, int]:
         return dict(await self._session.fetch("meta"))
+
+    async def gaps(self) -> list[Gap]:
+        """Returns where ids have jumped, the oldest first; there are few."""
+        return await self._session.rows(Gap, "gaps")
+
+
+class Catalog(CatalogRead, ABC):
+    """What engines cache: shapes, queues, settings."""
+
+    __slots__ = ()
+
+    async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
+        """Maps digest → body to digest → id, adding shapes that are new.
+
+        New shapes are numbered in the order of the mapping.
+        """
+        if not shapes:
+            return {}
+        known = await self._find(shapes)
+        missing = [(digest, body) for digest, body in shapes.items() if digest not in known]
+        if missing:
+            await self._session.number_many("shape", "insert_shapes", "oo", missing)
+            known = await self._find(shapes)
+        return {digest: known[digest] for digest in shapes}
+
+    async def _find(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
+        return dict(await self._session.fetch("find_shapes", self._session.texts(shapes)))
+
+    async def put_queue(self, row: QueueRow) -> None:
+        await self._session.execute("put_queue", *row)
 
     async def set_meta(self, name: str, value: int) -> None:
         await self._session.execute("set_meta", name, value)
 
     async def advance_meta(self, name: str, source: int, to: int) -> bool:
+        """Sets it from `source`, or for the first time; False if another server has changed it.
+
+        True means that this transaction holds it until it ends.
+        """
         return bool(await self._session.fetch("advance_meta", name, source, to))
 
-    async def gaps(self) -> list[Gap]:
-        return await self._session.rows(Gap, "gaps")
-
     async def put_gap(self, gap: Gap) -> None:
+        """Adds a gap, or changes the one with this `first`."""
         await self._session.execute("put_gap", *gap)
 
-    async def _find(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
-        return dict(await self._session.fetch("find_shapes", self._session.texts(shapes)))
+    @abstractmethod
+    async def follow_timeline(self) -> tuple[int, int] | None:
+        """Notes the timeline of the database; returns the noted and the new one if it changed.
+
+        Engines that ask at the same time come one after another. Only PostgreSQL has timelines.
+        """
+
+    @abstractmethod
+    async def jump_ids(self, now: int) -> Gap:
+        """Lets all ids but those of events go on where nobody has been; the caller puts the gap."""

@@ -1,6 +1,7 @@
 """Rows of `jobs`, their attempts, dependents and keys."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from windlass.domain.rows.records import (
@@ -18,29 +19,14 @@ from windlass.store.sql.session import Role, maker
 FACTS: Final = len(JobFacts._fields)
 
 
-class Jobs(Role):
-    """`JobsWrite`, but for what is added to lists of dependents."""
+class JobsRead(Role):
+    """Reads rows of `jobs`, their attempts, dependents and keys."""
 
     __slots__ = ()
 
-    async def allocate(self, count: int) -> Sequence[int]:
-        return await self._session.numbers("job_numbers", count)
-
-    async def insert(self, rows: Sequence[JobColumns]) -> None:
-        await self._session.many("insert_jobs", "iiiiiiiiiiiiio", rows)
-
     async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
+        """Reads these rows without locking them."""
         return await self._facts("read_jobs", ids)
-
-    async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        return await self._facts("lock_jobs", ids)
-
-    async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        return await self._facts("share_jobs", ids)
-
-    async def hold(self, ids: Sequence[int]) -> None:
-        if ids:
-            await self._session.lock("hold_jobs", self._session.ids(ids))
 
     async def _facts(self, query: str, ids: Sequence[int]) -> dict[int, JobFacts]:
         if not ids:
@@ -54,9 +40,50 @@ class Jobs(Role):
         return dict(await self._session.fetch("job_specs", self._session.ids(ids)))
 
     async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
+        """Returns the results of those of these jobs that have one, as JSON."""
         if not ids:
             return {}
         return dict(await self._session.fetch("job_results", self._session.ids(ids)))
+
+    async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
+        """Returns the recorded attempts of each job, ascending by number."""
+        found: dict[int, list[Attempt]] = {}
+        for row in await self._session.rows(Attempt, "attempts", self._session.ids(ids)):
+            found.setdefault(row.job, []).append(row)
+        return found
+
+    async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
+        """Returns the edges in chunk number `chunk` of each job that has one."""
+        if not ids:
+            return {}
+        rows = await self._session.fetch("dependents", self._session.ids(ids), chunk)
+        return {job: self._session.unpack_edges(edges) for job, edges in rows}
+
+
+class Jobs(JobsRead, ABC):
+    """Reads and writes rows of `jobs`, their attempts, dependents and keys."""
+
+    __slots__ = ()
+
+    async def allocate(self, count: int) -> Sequence[int]:
+        """Returns `count` rising ids that were never given before."""
+        return await self._session.numbers("job_numbers", count)
+
+    async def insert(self, rows: Sequence[JobColumns]) -> None:
+        await self._session.many("insert_jobs", "iiiiiiiiiiiiio", rows)
+
+    async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
+        """Locks these rows against every other writer, ascending; unknown ids are absent."""
+        return await self._facts("lock_jobs", ids)
+
+    async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
+        """Locks these rows against writers only, ascending; unknown ids are absent."""
+        return await self._facts("share_jobs", ids)
+
+    async def hold(self, ids: Sequence[int]) -> None:
+        """Locks these rows as `lock` does and returns nothing."""
+        if ids:
+            await self._session.lock("hold_jobs", self._session.ids(ids))
 
     async def note_tries(self, rows: Sequence[JobTry]) -> None:
         await self._session.many("note_tries", "iiiiiio", rows)
@@ -67,30 +94,21 @@ class Jobs(Role):
     async def record_attempts(self, rows: Sequence[Attempt]) -> None:
         await self._session.many("record_attempts", "iiiiiiioiii", rows)
 
-    async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
-        found: dict[int, list[Attempt]] = {}
-        for row in await self._session.rows(Attempt, "attempts", self._session.ids(ids)):
-            found.setdefault(row.job, []).append(row)
-        return found
-
     async def set_priority(
         self, job: int, adjustment: int, age_from: int, rank: int, flags: int
     ) -> None:
+        """Sets where the job comes in the order; an ended job keeps its flags."""
         await self._session.execute("set_priority", job, adjustment, age_from, rank, flags)
 
     async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
+        """Changes how long attempts of jobs may take, given as (job, timeout_ms); locked jobs."""
         await self._session.many("set_timeouts", "ii", sorted(rows))
 
     async def set_superseded(self, old: int, new: int) -> None:
         await self._session.execute("set_superseded", old, new)
 
-    async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
-        if not ids:
-            return {}
-        rows = await self._session.fetch("dependents", self._session.ids(ids), chunk)
-        return {job: self._session.unpack_edges(edges) for job, edges in rows}
-
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
+        """Inserts keys that are new; returns what now stands for each (namespace, key)."""
         values = [(*row[:4], spans_text(row)) for row in rows]
         await self._session.many("claim_keys", "ooioo", values)
         return await self._keys(rows)
@@ -98,6 +116,7 @@ class Jobs(Role):
     async def retake_keys(
         self, rows: Sequence[KeyRow], instead_of: Sequence[int]
     ) -> dict[tuple[str, str], KeyRow]:
+        """Rewrites keys that still stand for the job in `instead_of`; returns what now stands."""
         pairs = zip(rows, instead_of, strict=True)
         values = [(*row[:4], spans_text(row), old) for row, old in pairs]
         await self._session.many("retake_keys", "ooiooi", values)
@@ -107,6 +126,14 @@ class Jobs(Role):
         """Returns what now stands for the keys of these rows."""
         found = await self._session.fetch_many("read_keys", "oo", [row[:2] for row in rows])
         return {(row[0], row[1]): as_key(row) for row in found}
+
+    @abstractmethod
+    async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        """Appends edges (dependent × 2 + any) to each job's list, 1,000 to a chunk."""
+
+    @abstractmethod
+    async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
+        """Does the same for jobs that this transaction inserted and that have no dependents yet."""
 
 
 def records_of(rows: list[Any]) -> list[JobRecord]:

@@ -1,22 +1,35 @@
 """Rows of `leases`: the attempts in force."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from windlass.domain.rows.records import Lease
-from windlass.ports.store import Marked
+from windlass.domain.matching.claim_planning import Demand
+from windlass.domain.rows.records import Lease, Ticket
 from windlass.store.sql.session import Role
+from windlass.wire.sync import Assignment
 
 
-class Leases(Role):
-    """`LeasesWrite`, but for the grants. Jobs without a lease are passed over."""
+class Marked(NamedTuple):
+    """A lease whose worker is to stop the process (it has a reason), or that a suspect holds."""
+
+    worker: int
+    incarnation: int
+    job: int
+    attempt: int
+    state: int
+    reason: str | None
+    suspicion: int
+
+
+class LeasesRead(Role):
+    """Reads rows of `leases`: the attempts in force."""
 
     __slots__ = ()
 
     async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Returns the leases of these jobs, not locked."""
         return await self._by_job("read_leases", jobs)
-
-    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
-        return await self._by_job("lock_leases", jobs)
 
     async def _by_job(self, query: str, jobs: Sequence[int]) -> dict[int, Lease]:
         if not jobs:
@@ -25,45 +38,90 @@ class Leases(Role):
         return {row[0]: row for row in rows}
 
     async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
+        """Returns all leases of these workers, ascending by lease number, not locked."""
         if not workers:
             return []
         return await self._session.rows(Lease, "leases_of_workers", self._session.ids(workers))
 
     async def count(self, workers: Sequence[int]) -> dict[int, int]:
+        """Returns how many leases each of these workers holds; those without any are absent."""
         if not workers:
             return {}
         return dict(await self._session.fetch("count_leases", self._session.ids(workers)))
 
     async def marked(self, workers: Sequence[int]) -> list[Marked]:
+        """Returns leases of these workers that they are told to stop, and those of suspects."""
         if not workers:
             return []
         return await self._session.rows(Marked, "marked_leases", self._session.ids(workers))
 
     async def overdue(self, now: int, count: int) -> list[Lease]:
-        """Returns the earliest deadline first, equal ones by job."""
+        """Returns assigned and running leases with `deadline_at <= now`, not locked.
+
+        The earliest deadline comes first, equal ones by job.
+        """
         return await self._session.rows(Lease, "overdue_leases", now, count)
 
     async def orphans(self, count: int) -> list[Lease]:
-        """Returns them ascending by job."""
+        """Returns leases whose worker is unknown or has a newer incarnation, not locked.
+
+        They come ascending by job.
+        """
         return await self._session.rows(Lease, "orphaned_leases", count)
 
+
+class Leases(LeasesRead, ABC):
+    """Reads and writes rows of `leases`: the attempts in force.
+
+    Jobs without a lease are passed over.
+    """
+
+    __slots__ = ()
+
+    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
+        """Locks and reads the leases of these jobs, ascending by job."""
+        return await self._by_job("lock_leases", jobs)
+
     async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+        """Marks assigned leases as running, given as (job, started_at, deadline_at)."""
         await self._session.many("start_leases", "iii", rows)
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
+        """Tells these leases' workers to stop: state canceling or timed_out."""
         if jobs:
             await self._session.execute("mark_leases", self._session.ids(jobs), state, reason)
 
     async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
+        """Notes how much the jobs of these leases are suspected."""
         if jobs:
             await self._session.execute("suspect_leases", self._session.ids(jobs), suspicion)
 
     async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
+        """Writes (job, activity_at, deadline_at)."""
         await self._session.many("touch_leases", "iii", rows)
 
     async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
+        """Changes how long attempts may take, given as (job, timeout_ms, deadline_at)."""
         await self._session.many("allow_leases", "iii", rows)
 
     async def drop(self, jobs: Sequence[int]) -> None:
         if jobs:
             await self._session.execute("drop_leases", self._session.ids(jobs))
+
+    @abstractmethod
+    async def grant(
+        self,
+        given: Sequence[tuple[Ticket, Demand]],
+        state: int,
+        now: int,
+        slack_ms: int,
+        least_attempt: int = 0,
+    ) -> list[Assignment]:
+        """Turns ready jobs, locked by `peek`, into leases in `state`; answers in this order.
+
+        Each becomes the job's next attempt, or `least_attempt` if that is higher.
+
+        `started_at` is `now` when the state is running, else None. `deadline_at` is, when
+        running, now + the smaller of the job's timeouts + `slack_ms` (None if it has none);
+        when assigned, now + `slack_ms`.
+        """

@@ -1,13 +1,14 @@
 """The event log and the counters beside it."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Event
 from windlass.store.sql.session import Role, Session
 
 
-class Log(Role):
-    """`LogWrite`, but for what it appends; `server` names this engine's shard of the counters."""
+class LogRead(Role, ABC):
+    """Reads the event log and the counters beside it."""
 
     __slots__ = ("_server",)
 
@@ -19,13 +20,34 @@ class Log(Role):
         return await self._session.rows(Event, "read_events", after, count)
 
     async def newest(self) -> int:
+        """Returns the number of the newest event, 0 before the first."""
         return int(await self._session.fetch_value("newest_event_seq"))
 
     async def times(self, numbers: Sequence[int]) -> dict[int, int]:
+        """Returns when these events and the oldest one happened, of those that are there."""
         return dict(await self._session.fetch("event_times", self._session.integers(numbers)))
 
+    async def counters(self) -> dict[str, int]:
+        """Returns every counter, summed over the shards."""
+        return dict(await self._session.fetch("counters"))
+
+    @abstractmethod
+    async def of_job(self, job: int) -> list[Event]: ...
+
+
+class Log(LogRead):
+    """The event log and the counters beside it."""
+
+    __slots__ = ()
+
     async def jump(self, event: Event) -> None:
+        """Writes an event under the number it has; later ones follow it."""
         await self._session.execute("insert_event_at", *event)
 
-    async def counters(self) -> dict[str, int]:
-        return dict(await self._session.fetch("counters"))
+    @abstractmethod
+    async def append(self, events: Sequence[Event]) -> None:
+        """Numbers and writes these events, in order. The last statement of a transaction."""
+
+    @abstractmethod
+    async def bump(self, deltas: Mapping[str, int]) -> None:
+        """Adds to this engine's shard of the named counters."""

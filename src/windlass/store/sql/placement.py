@@ -1,61 +1,112 @@
 """What limits a claim beside keys: loads of workers, rates, reservations, shares."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from windlass.domain.rows.records import RateRow, Reservation
-from windlass.ports.store.fleet.placement import HeldIndices, Load, Preemptible
 from windlass.store.sql.session import Role
 
+RateKey = tuple[str, str]  # namespace, key
 
-class Placement(Role):
-    """`PlacementWrite`, but for the locks on rates."""
+
+class Load(NamedTuple):
+    """How many leases of one shape a worker holds."""
+
+    worker: int
+    shape: int
+    leases: int
+
+
+class HeldIndices(NamedTuple):
+    """What a lease holds of its worker's indexed resources."""
+
+    worker: int
+    job: int
+    indices: str  # as `Lease.indices`
+
+
+class Preemptible(NamedTuple):
+    """A running lease that may be taken back; `told`: its worker is to stop already."""
+
+    job: int
+    worker: int
+    shape: int
+    rank: int
+    told: int
+
+
+class PlacementRead(Role):
+    """Reads what workers have in use, reservations and shares."""
 
     __slots__ = ()
 
     async def loads(self, workers: Sequence[int]) -> list[Load]:
+        """Returns what these workers hold, by shape; ascending by worker and shape."""
         if not workers:
             return []
         return await self._session.rows(Load, "loads", self._session.ids(workers))
 
     async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
+        """Returns the indices that leases of these workers hold; ascending by worker and job."""
         if not workers:
             return []
         return await self._session.rows(HeldIndices, "held_indices", self._session.ids(workers))
 
     async def running(self) -> dict[int, int]:
+        """Returns leases of the whole fleet, by shape: a walk over all of them."""
         return dict(await self._session.fetch("running_by_shape"))
 
     async def preemptible(self) -> list[Preemptible]:
+        """Returns running leases of jobs with the flag `PREEMPTIBLE`, youngest first; scans all."""
         return await self._session.rows(Preemptible, "preemptible")
 
+    async def reservations(self) -> list[Reservation]:
+        """Returns all of them, ascending by worker: there are few."""
+        return await self._session.rows(Reservation, "reservations")
+
+    async def namespace_weights(self) -> Mapping[str, int]:
+        """Returns those that were set, ascending by namespace."""
+        return dict(await self._session.fetch("namespace_weights"))
+
+
+class Placement(PlacementRead, ABC):
+    """What workers have in use, limits of queues on leases, rates, reservations, shares."""
+
+    __slots__ = ()
+
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
+        """Locks leases of these shapes that count under no queue's limit; their jobs, ascending."""
         if not shapes:
             return []
         rows = await self._session.fetch("unbound_leases", self._session.ids(shapes))
         return [row[0] for row in rows]
 
     async def bind(self, jobs: Sequence[int], limit: int | None) -> None:
+        """Counts these leases under the limit of their queue."""
         if jobs:
             await self._session.execute("bind_leases", self._session.ids(jobs), limit)
 
     async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
+        """(job, indices): the leases of these jobs hold these indices."""
         await self._session.many("hold_indices", "io", rows)
 
     async def put_rates(self, rows: Sequence[RateRow]) -> None:
+        """Writes rates that the caller has locked."""
         await self._session.many("put_rates", "ooio", rows)
 
-    async def reservations(self) -> list[Reservation]:
-        return await self._session.rows(Reservation, "reservations")
-
     async def reserve(self, row: Reservation) -> bool:
+        """Keeps a worker for a job; False if the one or the other has a reservation."""
         return bool(await self._session.fetch("reserve", *row))
 
     async def release(self, workers: Sequence[int]) -> None:
+        """Removes the reservations of these workers."""
         if workers:
             await self._session.execute("release", self._session.ids(workers))
 
-    async def namespace_weights(self) -> Mapping[str, int]:
-        return dict(await self._session.fetch("namespace_weights"))
-
     async def set_namespace_weight(self, namespace: str, weight: int) -> None:
         await self._session.execute("set_namespace_weight", namespace, weight)
+
+    @abstractmethod
+    async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
+        """Locks these rates in order, new ones without a start; unless `wait`, only free ones."""

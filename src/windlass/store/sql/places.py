@@ -1,23 +1,43 @@
 """The places where open jobs wait: waits, due, parked, ready."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from windlass.domain.rows.records import Due, JobFacts, Ticket, Wait
-from windlass.ports.store import Head, Probe
+from windlass.domain.rows.records import (
+    Due,
+    JobFacts,
+    Ticket,
+    Wait,
+)
 from windlass.store.sql.session import Role, maker
 
 
-class Places(Role):
-    """`PlacesWrite`, but for what fills a place. What is taken comes back ascending by job."""
+class Probe(NamedTuple):
+    """Look for at most `most` ready jobs of `shape` from (rank, job) upward."""
+
+    shape: int
+    rank: int
+    job: int
+    most: int
+
+
+class Head(NamedTuple):
+    """The best ready job of a shape."""
+
+    shape: int
+    rank: int
+    job: int
+
+
+class PlacesRead(Role):
+    """Reads the places where open jobs wait: waits, due, parked, ready."""
 
     __slots__ = ()
 
     async def waits(self, ids: Sequence[int]) -> dict[int, Wait]:
+        """Returns these jobs' rows in `waits`, not locked; jobs that do not wait are absent."""
         return await self._waits("read_waits", ids)
-
-    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
-        return await self._waits("lock_waits", ids)
 
     async def _waits(self, query: str, ids: Sequence[int]) -> dict[int, Wait]:
         if not ids:
@@ -25,7 +45,37 @@ class Places(Role):
         rows = waits_of(await self._session.fetch(query, self._session.ids(ids)))
         return {row.job: row for row in rows}
 
+    async def next_due(self) -> int:
+        """Returns the earliest `at` in `due`, or 0 if it is empty."""
+        return int(await self._session.fetch_value("next_due"))
+
+    async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
+        """Returns ready jobs of each probe, not locked; ascending by (rank, job) within a shape."""
+        return tickets_of(await self._session.fetch_many("read_ready", "iiii", probes))
+
+    async def heads(self) -> list[Head]:
+        """Returns the best ready job of every shape that has one."""
+        return await self._session.rows(Head, "heads")
+
+    async def count_ready(self, limit: int, shape: int) -> int:
+        """Returns how many jobs of this limit and shape stand in `ready`."""
+        return int(await self._session.fetch_value("count_ready", limit, shape))
+
+
+class Places(PlacesRead, ABC):
+    """The places where open jobs wait: waits, due, parked, ready.
+
+    What is taken comes back ascending by job.
+    """
+
+    __slots__ = ()
+
+    async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
+        """Locks and reads these jobs' rows in `waits`."""
+        return await self._waits("lock_waits", ids)
+
     async def hold(self, ids: Sequence[int]) -> None:
+        """Locks these jobs' rows in `waits`, ascending, and returns nothing."""
         if ids:
             await self._session.lock("hold_waits", self._session.ids(ids))
 
@@ -42,31 +92,69 @@ class Places(Role):
         return sorted(due_of(rows), key=lambda due: due.job)
 
     async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
+        """Removes these jobs from `parked`, where they stand by limit, shape and rank."""
         places = sorted((fact.id, fact.limit, fact.shape, fact.rank) for fact in facts)
         return tickets_of(await self._session.fetch_many("take_parked", "iiii", places))
 
     async def take_ready(self, facts: Sequence[JobFacts]) -> list[Ticket]:
+        """Removes these jobs from `ready`, where they stand by shape and rank."""
         places = sorted((fact.id, fact.shape, fact.rank) for fact in facts)
         return tickets_of(await self._session.fetch_many("take_ready", "iii", places))
 
-    async def next_due(self) -> int:
-        return int(await self._session.fetch_value("next_due"))
-
-    async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
-        return tickets_of(await self._session.fetch_many("read_ready", "iiii", probes))
-
-    async def heads(self) -> list[Head]:
-        return await self._session.rows(Head, "heads")
-
-    async def count_ready(self, limit: int, shape: int) -> int:
-        return int(await self._session.fetch_value("count_ready", limit, shape))
-
     async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
+        """Locks and reads the last ready job under this limit; skips locked ones."""
         return await self._session.row(Ticket, "worst_ready", limit, shape)
 
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
+        """Removes exactly these rows from `parked`."""
         places = sorted((row.job, row.limit, row.shape, row.rank) for row in tickets)
         await self._session.many("unpark", "iiii", places)
+
+    @abstractmethod
+    async def add_ready(self, tickets: Sequence[Ticket]) -> None: ...
+
+    @abstractmethod
+    async def add_waits(self, rows: Sequence[Wait]) -> None: ...
+
+    @abstractmethod
+    async def add_due(self, rows: Sequence[Due]) -> None: ...
+
+    @abstractmethod
+    async def add_parked(self, tickets: Sequence[Ticket]) -> None: ...
+
+    @abstractmethod
+    async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
+        """Lowers `unmet` of each waiting job by the given number, ascending by job.
+
+        Those that reach 0 are removed and returned, ascending by job; with `manual` the
+        manual condition is the one met. Jobs that do not wait are passed over.
+        """
+
+    @abstractmethod
+    async def pull_due(self, now: int, count: int) -> list[Due]:
+        """Removes and returns up to `count` entries with `at <= now`, earliest first.
+
+        Entries another transaction is moving are passed over.
+        """
+
+    @abstractmethod
+    async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
+        """Returns ready jobs of each probe, locked; ascending by (rank, job) within a shape.
+
+        Jobs another transaction holds are passed over.
+        """
+
+    @abstractmethod
+    async def park(self, tickets: Sequence[Ticket]) -> None:
+        """Moves jobs that `peek` has locked from `ready` to `parked`."""
+
+    @abstractmethod
+    async def best_parked(self, limit: int, count: int) -> list[Ticket]:
+        """Locks and reads the best `count` parked jobs of each shape under this limit.
+
+        Rows another transaction holds are passed over: waiting for one here, with the
+        limit locked, could end in a deadlock.
+        """
 
 
 def tickets_of(rows: Iterable[Any]) -> list[Ticket]:

@@ -1,18 +1,112 @@
-"""Rows of `pools`, `pool_workers` and `pool_costs`."""
+"""Rows of `pools`, `pool_workers` and `pool_costs`.
+
+Where a store has locks, a pool is locked before everything else: nobody who holds another
+row asks for one. What its workers' rows say changes only under the lock of their pool.
+"""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.ports.store.fleet.pools import HeldJob, Load, Span, Spell, position_name
 from windlass.store.sql.session import Role
 
 
-class Pools(Role):
-    """`PoolsWrite`."""
+def position_name(pool: int) -> str:
+    """Returns the name in `meta` of the last event that a pool has accounted for."""
+    return f"pool_{pool}_seq"
+
+
+class HeldJob(NamedTuple):
+    """A job that a worker holds, since it was started or else given to it."""
+
+    worker: int
+    shape: int
+    since: int
+    job: int
+
+
+class Load(NamedTuple):
+    """What there is to do: ready jobs by shape, and the jobs that workers hold."""
+
+    ready: list[tuple[int, int]]
+    leases: list[HeldJob]
+
+    @property
+    def shapes(self) -> set[int]:
+        return {shape for shape, _ in self.ready} | {held.shape for held in self.leases}
+
+
+class Spell(NamedTuple):
+    """A worker held a job of this shape, from its start (or when it was given to it) to its end."""
+
+    worker: int
+    shape: int
+    since: int
+    until: int
+
+
+class Span(NamedTuple):
+    """So many ready jobs of a shape in a row, and where the last of them stands."""
+
+    jobs: int
+    rank: int
+    job: int
+
+
+class PoolsRead(Role):
+    """Reads rows of `pools`, `pool_workers` and `pool_costs`."""
+
+    __slots__ = ()
+
+    async def all(self) -> list[PoolRow]:
+        """Returns every pool by name, not locked."""
+        return await self._session.rows(PoolRow, "pools_by_name")
+
+    async def worker(self, number: int) -> PoolWorkerRow | None:
+        """Returns one of them by its id, not locked."""
+        return await self._session.row(PoolWorkerRow, "pool_worker", number)
+
+    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
+        """Returns those of one pool, or of all, that are not gone, ascending by id, not locked."""
+        return await self._session.rows(PoolWorkerRow, "living_pool_workers", pool)
+
+    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
+        """Returns what a month has cost so far in one pool or in all, by namespace and queue."""
+        return await self._session.rows(CostRow, "pool_costs_of_month", month, pool)
+
+    async def load(self, most: int) -> Load:
+        """Returns both in ascending order; counts at most `most` ready jobs of a shape."""
+        ready = await self._session.fetch("ready_load", most)
+        leased = await self._session.rows(HeldJob, "leased_load")
+        return Load([(shape, count) for shape, count in ready], leased)
+
+    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
+        """Returns what attempts on these workers took that ended in events behind number `after`.
+
+        Ascending; those whose jobs have been removed since are left out.
+        """
+        if not workers:
+            return []
+        return await self._session.rows(Spell, "ended_spells", after, self._session.ids(workers))
+
+    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
+        """Returns up to `most` ready jobs of a shape that follow this position.
+
+        Where the last one stands is told only if there are so many.
+        """
+        last = await self._session.fetch("nth_ready", shape, rank, job, most)
+        if last:
+            return Span(most, *last[0])
+        return Span(await self._session.fetch_value("rest_of_ready", shape, rank, job), 0, 0)
+
+
+class Pools(PoolsRead):
+    """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
 
     __slots__ = ()
 
     async def insert(self, row: PoolRow) -> int:
+        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
         return await self._session.insert("insert_pool", row[1:])
 
     async def lock(self, pool: int) -> PoolRow | None:
@@ -22,23 +116,27 @@ class Pools(Role):
         return await self._session.row(PoolRow, "lock_pool_name", name)
 
     async def update(self, row: PoolRow) -> None:
+        """Writes every column but id, name, created_at and created_by."""
         await self._session.execute("update_pool", row.id, *row[2:9], row.updated_at)
 
     async def remove(self, pool: int) -> None:
+        """Removes a pool, what is known of its workers, and how far it has accounted.
+
+        What it cost stays.
+        """
         await self._session.execute("remove_pool", pool)
         await self._session.execute("remove_pool_workers", pool)
         await self._session.execute("forget_position", position_name(pool))
 
-    async def all(self) -> list[PoolRow]:
-        return await self._session.rows(PoolRow, "pools_by_name")
-
     async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
+        """Adds workers (their `id` is ignored); the rows with their ids."""
         return [
             row._replace(id=await self._session.insert("insert_pool_worker", row[1:]))
             for row in rows
         ]
 
     async def update_workers(self, rows: Sequence[PoolWorkerRow]) -> None:
+        """Writes every column but id, pool, requested_at, spot and token."""
         changed = [
             (row.id, row.state, row.worker, row.last_lease, row.changed_at, row.idle_since,
              row.charged_until, row.tries, row.machine, row.reason)
@@ -46,34 +144,11 @@ class Pools(Role):
         ]  # fmt: skip
         await self._session.many("update_pool_workers", "iiiiiiiioo", changed)
 
-    async def worker(self, number: int) -> PoolWorkerRow | None:
-        return await self._session.row(PoolWorkerRow, "pool_worker", number)
-
-    async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
-        return await self._session.rows(PoolWorkerRow, "living_pool_workers", pool)
-
     async def trim_gone(self, before: int, count: int) -> int:
+        """Removes at most so many that have been gone since before this time; returns how many."""
         return await self._session.execute("trim_gone_pool_workers", before, count)
 
     async def charge(self, rows: Sequence[CostRow]) -> None:
+        """Adds `ms` and `micros` to what stands for each pool, month, namespace and queue."""
         for row in sorted(rows):  # in the one order in which all lock
             await self._session.execute("charge_pool", *row)
-
-    async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
-        return await self._session.rows(CostRow, "pool_costs_of_month", month, pool)
-
-    async def load(self, most: int) -> Load:
-        ready = await self._session.fetch("ready_load", most)
-        leased = await self._session.rows(HeldJob, "leased_load")
-        return Load([(shape, count) for shape, count in ready], leased)
-
-    async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
-        if not workers:
-            return []
-        return await self._session.rows(Spell, "ended_spells", after, self._session.ids(workers))
-
-    async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
-        last = await self._session.fetch("nth_ready", shape, rank, job, most)
-        if last:
-            return Span(most, *last[0])
-        return Span(await self._session.fetch_value("rest_of_ready", shape, rank, job), 0, 0)

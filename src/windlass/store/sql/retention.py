@@ -1,36 +1,59 @@
 """Removal of old jobs, and of events behind a baseline."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.records import JobRecord
-from windlass.ports.store.records.retention import Ended
 from windlass.store.sql.jobs import records_of
 from windlass.store.sql.session import Role
 
 
-class Retention(Role):
-    """`RetentionWrite`, but for what removes rows of many tables."""
+class Ended(NamedTuple):
+    """An ended job, as retention judges it."""
+
+    job: int
+    shape: int
+    workflow: int | None
+    finished_at: int
+
+
+class RetentionRead(Role):
+    """Finds old jobs to remove, and reads the baseline of removed events."""
 
     __slots__ = ()
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
+        """Returns the ended ones of the `count` jobs after id `after`, and where to continue.
+
+        Ids rise with time, so the walk stops (0) at the first job that was created at
+        `created_before` or later.
+        """
         rows = await self._session.fetch("jobs_behind", after, count)
         return _judge(rows, created_before, count)
 
     async def records(self, ids: Sequence[int]) -> list[JobRecord]:
+        """Returns the whole rows of these jobs, ascending; unknown ids are absent."""
         if not ids:
             return []
         return records_of(await self._session.fetch("job_records", self._session.ids(ids)))
 
     async def baseline(self, kind: int, ids: Sequence[int]) -> list[BaselineRow]:
+        """Returns the rows of this kind, ascending; unknown ids are absent."""
         if not ids:
             return []
         wanted = self._session.ids(ids)
         return await self._session.rows(BaselineRow, "baseline", int(kind), wanted)
 
+
+class Retention(RetentionRead, ABC):
+    """Removal of old jobs, and of events behind a baseline."""
+
+    __slots__ = ()
+
     async def put_baseline(self, rows: Sequence[BaselineRow]) -> None:
+        """Writes rows, new or changed."""
         await self._session.many("put_baseline", "iio", rows)
 
     async def drop_baseline(self, kind: int, ids: Sequence[int]) -> None:
@@ -38,7 +61,27 @@ class Retention(Role):
             await self._session.execute("drop_baseline", int(kind), self._session.ids(ids))
 
     async def trim_events(self, up_to: int) -> int:
+        """Removes the events numbered up to here, but never the newest; returns how many."""
         return await self._session.execute("trim_events", up_to)
+
+    @abstractmethod
+    async def try_lock(self) -> bool:
+        """Returns whether nobody else removes anything until this transaction ends."""
+
+    @abstractmethod
+    async def remove_jobs(self, ids: Sequence[int]) -> None:
+        """Removes every row of these jobs, which the caller has locked.
+
+        What the log and its baseline know of them stays, until both are trimmed.
+        """
+
+    @abstractmethod
+    async def remove_workflows(self, ids: Sequence[int]) -> None:
+        """Removes those of these workflows that have no job left, from the baseline too."""
+
+    @abstractmethod
+    async def forget_commits(self) -> None:
+        """Removes what the store itself keeps to know what became of lost answers, if it is old."""
 
 
 class _Passed(NamedTuple):

@@ -1,9 +1,9 @@
 """Everything the store holds, in the one order that all stores show it in."""
 
 from collections.abc import Container
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from windlass.domain.access.tokens import Code
+from windlass.domain.access.tokens import Code, Token
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
 from windlass.domain.rows.events import BaselineRow
@@ -12,7 +12,11 @@ from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import (
     Attempt,
     Cascade,
+    Due,
+    InboxRow,
     JobAlias,
+    JobRecord,
+    KeyRow,
     Lease,
     LimitRow,
     QueueRow,
@@ -20,15 +24,16 @@ from windlass.domain.rows.records import (
     Reservation,
     ShapeRow,
     Ticket,
+    Wait,
     Worker,
     WorkflowAbout,
+    WorkflowRow,
 )
 from windlass.domain.rows.series import SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.loop_time import aside
-from windlass.ports.store import Snapshot
 from windlass.store.spans import as_key
 from windlass.store.sql.access import tokens_of
 from windlass.store.sql.inbox import inbox_of
@@ -38,6 +43,60 @@ from windlass.store.sql.session import Session, maker
 from windlass.store.sql.workflows import workflows_of
 
 R = TypeVar("R", bound=tuple[Any, ...])
+
+
+class Snapshot(NamedTuple):
+    """Everything a store holds, in one order, for `verify` and for comparing stores."""
+
+    jobs: tuple[JobRecord, ...]
+    waits: tuple[Wait, ...]
+    due: tuple[Due, ...]
+    parked: tuple[Ticket, ...]
+    ready: tuple[Ticket, ...]
+    leases: tuple[Lease, ...]
+    attempts: tuple[Attempt, ...]
+    dependents: tuple[tuple[int, tuple[int, ...]], ...]  # job, all its edges
+    workers: tuple[Worker, ...]
+    limits: tuple[LimitRow, ...]
+    keys: tuple[KeyRow, ...]
+    workflows: tuple[WorkflowRow, ...]
+    cascades: tuple[Cascade, ...]
+    shapes: tuple[ShapeRow, ...]
+    queues: tuple[QueueRow, ...]
+    meta: tuple[tuple[str, int], ...]
+    counters: tuple[tuple[str, int], ...]
+    tokens: tuple[Token, ...] = ()
+    codes: tuple[Code, ...] = ()
+    logs: tuple[LogRow, ...] = ()
+    artifacts: tuple[ArtifactRow, ...] = ()
+    names: tuple[NameRow, ...] = ()
+    uploads: tuple[UploadRow, ...] = ()
+    progress: tuple[Progress, ...] = ()
+    dynamic: tuple[Dynamic, ...] = ()
+    steps: tuple[StepRow, ...] = ()
+    signals: tuple[SignalRow, ...] = ()
+    baseline: tuple[BaselineRow, ...] = ()
+    templates: tuple[TemplateRow, ...] = ()
+    schedules: tuple[ScheduleRow, ...] = ()
+    schedule_runs: tuple[RunRow, ...] = ()
+    reactions: tuple[ReactionRow, ...] = ()
+    workflow_about: tuple[WorkflowAbout, ...] = ()
+    workflow_keys: tuple[tuple[str, str, int], ...] = ()  # namespace, key, workflow
+    statistics: tuple[StatisticsRow, ...] = ()
+    series: tuple[SeriesRow, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    deadlines: tuple[tuple[int, int], ...] = ()  # at, job
+    past_metadata: tuple[PastMetadata, ...] = ()
+    past_workers: tuple[tuple[int, str], ...] = ()  # id and name of removed ones
+    rates: tuple[RateRow, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    namespace_weights: tuple[tuple[str, int], ...] = ()
+    pools: tuple[PoolRow, ...] = ()
+    pool_workers: tuple[PoolWorkerRow, ...] = ()
+    pool_costs: tuple[CostRow, ...] = ()
+    inbox: tuple[InboxRow, ...] = ()
+    job_aliases: tuple[JobAlias, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 async def take_snapshot(session: Session, filled: Container[str] | None = None) -> Snapshot:

@@ -33,7 +33,7 @@ _SCANS_UP = {
 
 
 class SqlViews(Views):
-    """`ViewsRead`, but for how many jobs are looked at and brought together."""
+    """Implements `Views`, but for how many jobs are looked at and brought together."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,6 +1,7 @@
 """Rows of `workflows` and `cascades`: what spans several jobs."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,8 +13,79 @@ from windlass.store.sql.session import Role, Session
 _encode = msgspec.json.encode
 
 
-class Workflows(Role):
-    """`WorkflowsWrite`, but for the counts. Unknown workflows are passed over."""
+class WorkflowsRead(Role):
+    """Reads rows of `workflows`, `limits` and `cascades`: what spans several jobs."""
+
+    __slots__ = ()
+
+    async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        """Returns these workflows, not locked; unknown ids are absent."""
+        return await self._by_id("read_workflows", ids)
+
+    async def _by_id(self, query: str, ids: Sequence[int]) -> dict[int, WorkflowRow]:
+        if not ids:
+            return {}
+        rows = await self._session.fetch(query, self._session.ids(ids))
+        return {row.id: row for row in workflows_of(self._session, rows)}
+
+    async def cascades_of(
+        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
+    ) -> list[Cascade]:
+        """Returns the intents about these jobs and about these workflows, ascending by id."""
+        wanted = self._session.ids(jobs), self._session.ids(workflows)
+        return await self._session.rows(Cascade, "cascades_of", *wanted)
+
+    async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]:
+        if not ids:
+            return {}
+        wanted = self._session.ids(ids)
+        rows = await self._session.rows(WorkflowAbout, "workflow_about", wanted)
+        return {row.workflow: row for row in rows}
+
+    async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
+        """Returns the next jobs of a workflow behind the id `after`, ascending, not locked."""
+        return await self._session.rows(JobFacts, "jobs_of_workflow", workflow, after, count)
+
+    async def last_job(self, workflow: int) -> int:
+        """Returns the newest job of a workflow; 0 if it has none."""
+        return int(await self._session.fetch_value("last_job_of_workflow", workflow))
+
+    async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
+        """Returns the same for those that have not ended; their ids only."""
+        rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
+        return [row[0] for row in rows]
+
+    async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
+        """Returns those of these jobs that belong to no or another workflow, ascending."""
+        if not jobs:
+            return []
+        rows = await self._session.fetch("jobs_outside", workflow, self._session.ids(jobs))
+        return [row[0] for row in rows]
+
+    async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
+        """Returns the next workflows behind `after` that have not ended, ascending, not locked."""
+        rows = await self._session.fetch("unfinished_workflows", after, count)
+        return workflows_of(self._session, rows)
+
+    async def newest(self, below: int, count: int) -> list[WorkflowRow]:
+        """Returns the newest workflows with an id below `below`, descending, not locked."""
+        rows = await self._session.fetch("newest_workflows", below, count)
+        return workflows_of(self._session, rows)
+
+    async def recount(self, workflow: int) -> tuple[int, ...]:
+        """Returns what `counts` should be, by a walk over all jobs and places of the workflow."""
+        counts = [0] * COUNTS
+        for state, forgiven, jobs in await self._session.fetch("recount_workflow", workflow):
+            counts[state] += jobs
+            counts[FORGIVEN] += jobs if forgiven else 0
+        return tuple(counts)
+
+
+class Workflows(WorkflowsRead, ABC):
+    """Reads and writes rows of `workflows`, `limits` and `cascades`: what spans several jobs.
+
+    Unknown workflows are passed over.
+    """
 
     __slots__ = ()
 
@@ -24,87 +96,44 @@ class Workflows(Role):
         values = [(*row[:-1], _encode(row.counts).decode()) for row in rows]
         await self._session.many("insert_workflows", "iooiiiiio", values)
 
-    async def read(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
-        return await self._by_id("read_workflows", ids)
-
     async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         return await self._by_id("lock_workflows", ids)
 
-    async def _by_id(self, query: str, ids: Sequence[int]) -> dict[int, WorkflowRow]:
-        if not ids:
-            return {}
-        rows = await self._session.fetch(query, self._session.ids(ids))
-        return {row.id: row for row in workflows_of(self._session, rows)}
-
     async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
+        """Writes (workflow, state, run, finished_at)."""
         await self._session.many("set_workflow_states", "iiii", rows)
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:
+        """Records intents (their `id` is ignored)."""
         values = [row[1:] for row in rows]
         await self._session.number_many("cascade", "add_cascades", "iiiio", values)
 
     async def pull_cascade(self) -> Cascade | None:
+        """Locks and reads the oldest intent no other transaction works on."""
         return await self._session.row(Cascade, "pull_cascade")
 
     async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
+        """Moves the intent's cursor, or removes it when `cursor` is None."""
         if cursor is None:
             await self._session.execute("remove_cascade", cascade)
         else:
             await self._session.execute("advance_cascade", cascade, cursor)
 
-    async def cascades_of(
-        self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
-    ) -> list[Cascade]:
-        wanted = self._session.ids(jobs), self._session.ids(workflows)
-        return await self._session.rows(Cascade, "cascades_of", *wanted)
-
     async def describe(self, row: WorkflowAbout) -> None:
+        """Inserts what a workflow was submitted with."""
         await self._session.execute("describe_workflow", *row)
-
-    async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]:
-        if not ids:
-            return {}
-        wanted = self._session.ids(ids)
-        rows = await self._session.rows(WorkflowAbout, "workflow_about", wanted)
-        return {row.workflow: row for row in rows}
 
     async def set_reason(self, workflow: int, reason: str) -> None:
         await self._session.execute("set_workflow_reason", workflow, reason)
 
     async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
+        """Lets a key name this workflow, if it is new or names `instead_of`; whom it names now."""
         await self._session.execute("claim_workflow_key", namespace, key, workflow, instead_of)
         return int(await self._session.fetch_value("workflow_key", namespace, key))
 
-    async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
-        return await self._session.rows(JobFacts, "jobs_of_workflow", workflow, after, count)
-
-    async def last_job(self, workflow: int) -> int:
-        return int(await self._session.fetch_value("last_job_of_workflow", workflow))
-
-    async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
-        rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
-        return [row[0] for row in rows]
-
-    async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
-        if not jobs:
-            return []
-        rows = await self._session.fetch("jobs_outside", workflow, self._session.ids(jobs))
-        return [row[0] for row in rows]
-
-    async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
-        rows = await self._session.fetch("unfinished_workflows", after, count)
-        return workflows_of(self._session, rows)
-
-    async def newest(self, below: int, count: int) -> list[WorkflowRow]:
-        rows = await self._session.fetch("newest_workflows", below, count)
-        return workflows_of(self._session, rows)
-
-    async def recount(self, workflow: int) -> tuple[int, ...]:
-        counts = [0] * COUNTS
-        for state, forgiven, jobs in await self._session.fetch("recount_workflow", workflow):
-            counts[state] += jobs
-            counts[FORGIVEN] += jobs if forgiven else 0
-        return tuple(counts)
+    @abstractmethod
+    async def bump(self, deltas: Mapping[int, Mapping[int, int]]) -> list[WorkflowRow]:
+        """Adds to the counts (workflow → state code → delta), ascending; returns the new rows."""
 
 
 def workflows_of(session: Session, rows: list[Any]) -> list[WorkflowRow]:

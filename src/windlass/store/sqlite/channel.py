@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from windlass.ports.loop_time import pass_time
-from windlass.ports.store import News
+from windlass.store.store import News
 
 MAX_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
 BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for

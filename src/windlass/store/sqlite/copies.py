@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-from windlass.ports.store.fleet.catalog import BACKUP
+from windlass.store.sql.catalog import BACKUP
 from windlass.store.sqlite.faults import refusal
 from windlass.store.sqlite.file_lock import holding
 from windlass.store.sqlite.statements import QUERIES

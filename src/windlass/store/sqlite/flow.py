@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind, Moves, expand
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Ticket, Waited, Worker
+from windlass.store.sql.flow import Flow
 from windlass.store.sql.session import maker
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.places import SqlitePlaces
@@ -43,10 +44,11 @@ _WAITED = QUERIES["waited"]
 SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for each wanted one
 
 
-class SqliteFlow:
-    """`FlowWrite` over one connection."""
+class SqliteFlow(Flow):
+    """Runs a statement of its own for each step, over rows that SQLite keeps by id."""
 
     def __init__(self, session: SqliteSession, places: SqlitePlaces) -> None:
+        super().__init__(session)
         self._connection = session.connection
         self._places = places
         self._execute = session.connection.execute

@@ -9,7 +9,7 @@ CHUNK = 1_000
 
 
 class SqliteJobs(Jobs):
-    """`JobsWrite`."""
+    """Implements `Jobs` on SQLite."""
 
     __slots__ = ()
 

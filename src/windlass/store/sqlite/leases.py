@@ -24,7 +24,7 @@ _JOBS = QUERIES["granted_jobs"]
 
 
 class SqliteLeases(Leases):
-    """`LeasesWrite`."""
+    """Implements `Leases` on SQLite."""
 
     __slots__ = ("_connection", "_execute", "_places", "_sequences")
 

@@ -10,14 +10,15 @@ from typing import TypeVar
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import give_way_if_long
-from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
-from windlass.store.sql.snapshot import take_snapshot
+from windlass.store.sql.snapshot import Snapshot, take_snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.connection import open_memory
 from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
+from windlass.store.store import News
 
 T = TypeVar("T")
 
@@ -124,7 +125,7 @@ class MemoryStore:
             raise RuntimeError("a store transaction began inside another one")
         connection.execute(_BEGIN)
         try:
-            result = drive(work(self._tx._replace(now=data.tell_time())))
+            result = drive(work(self._tx.at(data.tell_time())))
             if keep:
                 data.committing = True
                 connection.execute(_COMMIT)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.records import Due, Ticket, Wait
-from windlass.ports.store import Probe
-from windlass.store.sql.places import Places, due_of, tickets_of, waits_of
+from windlass.store.sql.places import Places, Probe, due_of, tickets_of, waits_of
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.rows import (
     Row,
@@ -31,7 +30,7 @@ ALIKE = 4  # jobs of a shape on average from which on their stretches are remove
 
 
 class SqlitePlaces(Places):
-    """`PlacesWrite`."""
+    """Implements `Places` on SQLite."""
 
     __slots__ = ("_connection", "_execute", "_executemany", "_peeked")
 

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.rows.events import BaselineKind, Event
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import RateRow, WorkflowRow
-from windlass.ports.store.fleet.placement import RateKey
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.limits import Limits
 from windlass.store.sql.log import Log
-from windlass.store.sql.placement import Placement
+from windlass.store.sql.placement import Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.workflows import Workflows
 from windlass.store.sqlite.history import events_of_job
@@ -31,7 +30,7 @@ _REMOVALS = (
 
 
 class SqliteCatalog(Catalog):
-    """`CatalogWrite`."""
+    """Implements `Catalog` on SQLite."""
 
     __slots__ = ()
     _session: SqliteSession
@@ -45,7 +44,7 @@ class SqliteCatalog(Catalog):
 
 
 class SqlitePlacement(Placement):
-    """`PlacementWrite`."""
+    """Implements `Placement` on SQLite."""
 
     __slots__ = ()
 
@@ -62,7 +61,7 @@ class SqlitePlacement(Placement):
 
 
 class SqliteLimits(Limits):
-    """`LimitsWrite`."""
+    """Implements `Limits` on SQLite."""
 
     __slots__ = ()
     _session: SqliteSession
@@ -85,7 +84,7 @@ class SqliteLimits(Limits):
 
 
 class SqliteLog(Log):
-    """`LogWrite`."""
+    """Implements `Log` on SQLite."""
 
     __slots__ = ()
     _session: SqliteSession
@@ -102,7 +101,7 @@ class SqliteLog(Log):
 
 
 class SqliteWorkflows(Workflows):
-    """`WorkflowsWrite`."""
+    """Implements `Workflows` on SQLite."""
 
     __slots__ = ()
 
@@ -122,7 +121,7 @@ def _bumped(row: WorkflowRow, deltas: Mapping[int, int]) -> WorkflowRow:
 
 
 class SqliteRetention(Retention):
-    """`RetentionWrite`."""
+    """Implements `Retention` on SQLite."""
 
     __slots__ = ()
 

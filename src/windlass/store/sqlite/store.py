@@ -25,9 +25,9 @@ from windlass.ports.clock import Clock
 from windlass.ports.gc_pause import gc_paused
 from windlass.ports.loop_time import INLINE, SMALL, give_way_if_long
 from windlass.ports.open_files import note_closed, note_open
-from windlass.ports.store import News, ReadTx, Snapshot, WriteTx
 from windlass.store.inline import drive
-from windlass.store.sql.snapshot import take_snapshot
+from windlass.store.sql.snapshot import Snapshot, take_snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.channel import Hub, Link
 from windlass.store.sqlite.checkpoints import Checkpoints
 from windlass.store.sqlite.connection import (
@@ -45,6 +45,7 @@ from windlass.store.sqlite.sequences import Sequences
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
+from windlass.store.store import News
 
 T = TypeVar("T")
 
@@ -206,7 +207,7 @@ class SqliteStore:
         try:
             if execute(_VERSION).get != self._version:
                 self._catch_up()
-            result = drive(work(self._write_tx._replace(now=self._tell_time())))
+            result = drive(work(self._write_tx.at(self._tell_time())))
             unsaved = self._sequences.unsaved()
             if unsaved:
                 self.writer.executemany(_SAVE, unsaved)
@@ -223,14 +224,14 @@ class SqliteStore:
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         await give_way_if_long()  # nothing else here waits, however often somebody reads
-        tx = self._read_tx._replace(now=self._tell_time())
+        tx = self._read_tx.at(self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 
     async def snapshot(self) -> Snapshot:
         return self._on_reader(lambda: drive(take_snapshot(self._read_session)))
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
-        tx = self._read_tx._replace(now=self._tell_time())
+        tx = self._read_tx.at(self._tell_time())
         if await self.read(lambda tx: tx.log.newest()) <= SMALL:
             return self._on_reader(lambda: drive(_beside(work, tx, self._read_session)))
         return await _finished(partial(self._read_alone, work, tx.now))
@@ -240,7 +241,7 @@ class SqliteStore:
         reader = open_reader(self.path)
         try:
             session = SqliteSession(reader, Sequences())
-            tx = roles_over(session, self._server)._replace(now=now)
+            tx = roles_over(session, self._server).at(now)
             reader.execute(_BEGIN_READ)
             return drive(_beside(work, tx, session))
         except apsw.Error as error:

@@ -1,6 +1,7 @@
 """One transaction: the roles over one connection, and the moment it takes place."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Self
 
 from windlass.store.sql.access import Access
 from windlass.store.sql.audit import Audit
@@ -11,6 +12,7 @@ from windlass.store.sql.schedules import Reactions, Schedules, Templates
 from windlass.store.sql.series import Series
 from windlass.store.sql.statistics import Deadlines, Statistics
 from windlass.store.sql.steps import Steps
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.workers import Workers
 from windlass.store.sqlite.flow import SqliteFlow
 from windlass.store.sqlite.jobs import SqliteJobs
@@ -28,34 +30,16 @@ from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.views import SqliteViews
 
 
-class SqliteTx(NamedTuple):
-    """`WriteTx`; the roles are made once for a connection, only `now` changes."""
+@dataclass(slots=True, kw_only=True)
+class SqliteTx(WriteTx):
+    """The roles are made once for a connection, only `now` changes."""
 
-    now: int
-    jobs: SqliteJobs
     places: SqlitePlaces
-    leases: SqliteLeases
-    workers: Workers
-    workflows: SqliteWorkflows
-    limits: SqliteLimits
-    catalog: SqliteCatalog
-    log: SqliteLog
-    flow: SqliteFlow
-    access: Access
-    audit: Audit
-    files: Files
-    views: SqliteViews
-    retention: SqliteRetention
-    templates: Templates
-    schedules: Schedules
-    reactions: Reactions
-    placement: SqlitePlacement
-    statistics: Statistics
-    series: Series
-    deadlines: Deadlines
-    steps: Steps
-    pools: Pools
-    inbox: Inbox
+
+    def at(self, now: int) -> Self:
+        """Returns the roles for the transaction that takes place now."""
+        self.now = now
+        return self
 
 
 def roles_over(session: SqliteSession, server: str) -> SqliteTx:

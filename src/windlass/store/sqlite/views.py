@@ -10,7 +10,7 @@ from windlass.store.sql.views import SqlViews
 
 
 class SqliteViews(SqlViews, GatheredViews):
-    """`ViewsRead`."""
+    """Implements `Views` on SQLite."""
 
     async def _look(
         self,

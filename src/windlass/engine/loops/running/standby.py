@@ -16,7 +16,7 @@ from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.transaction.counters import Counters
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
-from windlass.ports.store import ReadTx
+from windlass.store.sql.transaction import ReadTx
 
 HEARTBEAT: Final = "served_at"
 HEARTBEAT_MS: Final = 2_000

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from windlass.domain.rows.gaps import Mark
-from windlass.ports.store.records.snapshot import Snapshot
-from windlass.ports.store.transaction import ReadTx, WriteTx
+from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx, WriteTx
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from windlass.domain.rows.records import JobColumns
-from windlass.ports.store import Store
+from windlass.store.store import Store
 from windlass.wire.sync import Assignment, Finished
 
 Place = tuple[int, int]  # rank, job
@@ -99,7 +99,7 @@ class PlainSync(NamedTuple):
     again: bool
     received: int
     described: bytes
-    done: Sequence[Finished]  # as `FlowWrite.complete` takes them
+    done: Sequence[Finished]  # as `Flow.complete` takes them
     claim: PlainClaim
     limited: Sequence[Limited] | None = None  # None: nothing of it has gates
 

@@ -1,0 +1,98 @@
+"""Transactions: the roles, and the moment they take place. Reads and writes are two types.
+
+Locks, where a database has them, are taken in one order: workers, jobs, places and leases, limits,
+workflows, then the log; ascending by id within each. Each method of a role says which rows it
+locks; the engine calls them in that order.
+"""
+
+from dataclasses import dataclass
+
+from windlass.store.job_views import Views
+from windlass.store.sql.access import Access, AccessRead
+from windlass.store.sql.audit import Audit, AuditRead
+from windlass.store.sql.catalog import Catalog, CatalogRead
+from windlass.store.sql.files import Files, FilesRead
+from windlass.store.sql.flow import Flow
+from windlass.store.sql.inbox import Inbox, InboxRead
+from windlass.store.sql.jobs import Jobs, JobsRead
+from windlass.store.sql.leases import Leases, LeasesRead
+from windlass.store.sql.limits import Limits, LimitsRead
+from windlass.store.sql.log import Log, LogRead
+from windlass.store.sql.placement import Placement, PlacementRead
+from windlass.store.sql.places import Places, PlacesRead
+from windlass.store.sql.pools import Pools, PoolsRead
+from windlass.store.sql.retention import Retention, RetentionRead
+from windlass.store.sql.schedules import (
+    Reactions,
+    ReactionsRead,
+    Schedules,
+    SchedulesRead,
+    Templates,
+    TemplatesRead,
+)
+from windlass.store.sql.series import Series, SeriesRead
+from windlass.store.sql.statistics import Deadlines, DeadlinesRead, Statistics, StatisticsRead
+from windlass.store.sql.steps import Steps, StepsRead
+from windlass.store.sql.workers import Workers, WorkersRead
+from windlass.store.sql.workflows import Workflows, WorkflowsRead
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadTx:
+    """A transaction that only reads, on one consistent snapshot: nothing here writes or locks."""
+
+    now: int
+    """The store's time, the same throughout the transaction."""
+
+    jobs: JobsRead
+    places: PlacesRead
+    leases: LeasesRead
+    workers: WorkersRead
+    workflows: WorkflowsRead
+    limits: LimitsRead
+    catalog: CatalogRead
+    log: LogRead
+    access: AccessRead
+    audit: AuditRead
+    files: FilesRead
+    views: Views
+    retention: RetentionRead
+    templates: TemplatesRead
+    schedules: SchedulesRead
+    reactions: ReactionsRead
+    placement: PlacementRead
+    statistics: StatisticsRead
+    series: SeriesRead
+    deadlines: DeadlinesRead
+    steps: StepsRead
+    pools: PoolsRead
+    inbox: InboxRead
+
+
+@dataclass(slots=True, kw_only=True)
+class WriteTx(ReadTx):
+    """A transaction that may write, and lock rows until it ends."""
+
+    jobs: Jobs
+    places: Places
+    leases: Leases
+    workers: Workers
+    workflows: Workflows
+    limits: Limits
+    catalog: Catalog
+    log: Log
+    flow: Flow
+    access: Access
+    audit: Audit
+    files: Files
+    retention: Retention
+    templates: Templates
+    schedules: Schedules
+    reactions: Reactions
+    placement: Placement
+    statistics: Statistics
+    series: Series
+    deadlines: Deadlines
+    steps: Steps
+    pools: Pools
+    inbox: Inbox
