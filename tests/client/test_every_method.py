@@ -1,20 +1,22 @@
 """Every method of a client, against a server and embedded: the answers are the same.
 
 A row calls methods and returns what they answered. A public method without a row fails a test.
-`WAYS` are the ways to a scheduler; a blocking client would be one more of them.
+`WAYS` are the ways to a scheduler: both clients, each over HTTP and embedded.
 """
 
+import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import pytest
 
 import windlass
+from tests.client.awaited import Awaited
 from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from tests.support.running_server import running_server
@@ -42,6 +44,8 @@ from windlass.wire.steps import StepRequest
 from windlass.wire.sync import Finished, SyncRequest
 from windlass.wiring.direct_agents import direct_gateway
 from windlass.wiring.stores import upgrade_store
+
+T = TypeVar("T")
 
 CLASSES: Final = (
     AsyncClient, AsyncJob, AsyncWorkflow, AsyncWorkflowBlock, AsyncWorkers, AsyncQueues,
@@ -71,11 +75,28 @@ POOL: Final = {
 TEXT: Final = b"one\ntwo\n"
 
 
+There = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+
+
+class Elsewhere:
+    """A gateway whose calls run in another loop."""
+
+    def __init__(self, gateway: Any, there: There) -> None:
+        self._gateway = gateway
+        self._there = there
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._gateway, name)
+        return lambda *given, **named: self._there(call(*given, **named))
+
+
 class Hand:
     """A worker that does what a row says, directly at the engine."""
 
-    def __init__(self, services: Services) -> None:
-        self.gateway = direct_gateway(services.engine, services.files)
+    def __init__(self, services: Services, there: There | None = None) -> None:
+        """`there` runs a call in the loop of the engine, if that is not the test's own."""
+        gateway = direct_gateway(services.engine, services.files)
+        self.gateway: Any = gateway if there is None else Elsewhere(gateway, there)
         self._seq = 0
 
     async def enrol(self) -> "Hand":
@@ -401,8 +422,50 @@ async def embedded(store: str, folder: Path) -> AsyncIterator[World]:
         yield World(client, await Hand(services).enrol(), folder)
 
 
+@asynccontextmanager
+async def blocking_over_http(store: str, folder: Path) -> AsyncIterator[World]:
+    """A blocking client of a server, with a token of an admin."""
+    async with running_server(store, blobs=f"file://{folder / 'blobs'}") as server:
+        made = await server.services.access.create_token(ACTOR, Role.ADMIN)
+        client: Any = Awaited(windlass.Client(server.address, made.secret))
+        try:
+            yield World(client, await Hand(server.services).enrol(), folder)
+        finally:
+            await client.close()
+
+
+@asynccontextmanager
+async def blocking_embedded(store: str, folder: Path) -> AsyncIterator[World]:
+    """A blocking client with the engine in its thread, where the worker's calls go as well."""
+    blobs = f"file://{folder / 'blobs'}"
+    file = store.removeprefix("sqlite:///")
+    client = await asyncio.to_thread(  # noqa: TID251
+        windlass.Client.embedded, file, workers=0, blobs=blobs
+    )
+    calls = client.asynchronous.service.transport
+    assert isinstance(calls, InProcess)
+
+    async def there(work: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.to_thread(client.run, work)  # noqa: TID251
+
+    try:
+        services = await there(calls.services())
+        for name in ("admin-1", ACTOR):
+            await there(services.access.create_token(name, Role.ADMIN))
+        hand = Hand(services, there)
+        awaitable: Any = Awaited(client)
+        yield World(awaitable, await hand.enrol(), folder)
+    finally:
+        await asyncio.to_thread(client.close)  # noqa: TID251
+
+
 Way = Callable[[str, Path], AbstractAsyncContextManager[World]]
-WAYS: Final[dict[str, Way]] = {"server": over_http, "embedded": embedded}
+WAYS: Final[dict[str, Way]] = {
+    "server": over_http,
+    "embedded": embedded,
+    "blocking server": blocking_over_http,
+    "blocking embedded": blocking_embedded,
+}
 
 
 async def answers_of(way: Way, store: str, folder: Path) -> dict[str, Any]:

@@ -309,7 +309,7 @@ def test_a_command_says_which_roles_may_submit_where(
     try:
         for given, said in (
             ((), "--all-namespaces"),
-            (("--namespace", "shop", "--all-namespaces"), "both"),
+            (("--namespace", "shop", "--all-namespaces"), "either --namespace"),
             (("--namespace", "*"), "--all-namespaces"),
         ):
             assert db("allow-submit", "porter", *given, *store) != 0
