@@ -12,13 +12,14 @@ from windlass.client import client, handles, workflows
 from windlass.client.blocking import client as blocking
 from windlass.client.blocking import handles as blocking_handles
 from windlass.client.blocking import resources as blocking_resources
+from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.resources import asynchronous, pools, tokens
 
 TWINS: Final[dict[type, type]] = {
     blocking.Client: client.AsyncClient,
     blocking_handles.JobHandle: handles.AsyncJob,
     blocking_handles.WorkflowHandle: workflows.AsyncWorkflow,
-    blocking_handles.Workflow: client.AsyncWorkflowBlock,
+    blocking_handles.Workflow: AsyncWorkflowBlock,
     blocking_resources.Workers: asynchronous.AsyncWorkers,
     blocking_resources.Queues: asynchronous.AsyncQueues,
     blocking_resources.Templates: asynchronous.AsyncTemplates,
