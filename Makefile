@@ -11,8 +11,8 @@ DEMO_VENV := .venv-demo
 DEMO_STAMP := $(DEMO_VENV)/.installed-for
 CODE := $(wildcard src fuzz/src tests benchmarks examples)
 # One PostgreSQL for each process, so a big machine gets no more than four.
-# One process more than there are processors: many tests wait for other processes.
-PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 3 ? n + 1 : 4))) --dist=loadgroup
+# Two processes for each processor: many tests wait for other processes.
+PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 2 ? 2 : 4))) --dist=loadgroup
 # pip would compile 15,000 files one by one; we do it on all processors. Not all files are valid.
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
 COMPILE := $(PY) -m compileall -qq -j 0 $(VENV)/lib || true

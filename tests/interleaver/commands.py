@@ -34,6 +34,7 @@ from windlass.engine.workflows import retry as retrying
 from windlass.engine.workflows import stop as stopping
 from windlass.ports.gateway import Holder
 from windlass.wire.sync import Held, Released, Started, SyncReply
+from windlass.wire.workers import QueueLimits
 
 Command = Callable[[World], Step[Any] | HotStep]
 
@@ -235,7 +236,7 @@ def pause(queue: str = "default") -> Command:
 
 
 def limit_queue(most: int, queue: str = "default") -> Command:
-    limits = queues.QueueLimits(max_running=most)
+    limits = QueueLimits(max_running=most)
     return lambda world: _alone(lambda work: queues.set_limits(work, queue, limits, None))
 
 

@@ -15,13 +15,14 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import Validator
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.engine.fleet.queues import QueueLimits, set_limits
+from windlass.engine.fleet.queues import set_limits
 from windlass.engine.fleet.workers import enrol
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.workflows.cascades import advance
 from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
+from windlass.wire.workers import QueueLimits
 
 START_MS = 1_700_000_000_000
 SECOND = 1_000

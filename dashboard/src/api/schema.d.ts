@@ -270,7 +270,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancels jobs. */
+        /** Cancels jobs, all of which the caller must be allowed to change. */
         post: operations["jobs.cancel_many"];
         delete?: never;
         options?: never;
@@ -3724,13 +3724,14 @@ export interface components {
             next_at: string | null;
         };
         /**
-         * QueueLimitsRequest
+         * QueueLimits
          * @description How many jobs of a queue may run; 0 means any number, a missing field stays unchanged.
          *
-         *         `isolation` is the weakest mode its jobs may run in. `timeout` is for jobs that are submitted
-         *         from now on and have none: seconds, text such as 6h, `none`, or `default` for the server's.
+         *         `preempts` says whether its jobs may preempt jobs of lower queues. `isolation` is the weakest
+         *         mode its jobs may run in. `timeout` is for jobs that are submitted from now on and have none:
+         *         seconds, text such as 6h, `none`, or `default` for the server's.
          */
-        QueueLimitsRequest: {
+        QueueLimits: {
             max_running?: number | null;
             max_per_worker?: number | null;
             preempts?: boolean | null;
@@ -7422,7 +7423,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["QueueLimitsRequest"];
+                "application/json": components["schemas"]["QueueLimits"];
             };
         };
         responses: {

@@ -9,14 +9,14 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.commands.bulk import Bulk, BulkPage, changeable, states_for
+from windlass.engine.commands.bulk import Bulk, changeable, states_for
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
 from windlass.operations.rights import Rights, previewed_for
 from windlass.store.job_views import Views
-from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest, RefusedJob
+from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.wire.jobs import Where
 
 routes = Routes("/api/v1/jobs", "jobs")
@@ -31,13 +31,7 @@ async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
     engine = call.services.engine
     part = await _edit(engine.bulk, data, wanted, Rights(engine), call.who)
     call.about = f"{data.action} {part.applied} of {part.matched} jobs"
-    return BulkReply(
-        matched=part.matched,
-        applied=part.applied,
-        refusals=part.refusals,
-        refused=[RefusedJob(refused.job, refused.reason) for refused in part.refused],
-        next=part.next or None,
-    )
+    return part
 
 
 @routes.post("/bulk/preview", needs=Action.CHANGE_JOBS)
@@ -74,7 +68,7 @@ async def _count(views: Views, wanted: JobFilter) -> tuple[int, JobCount]:
 
 async def _edit(
     bulk: Bulk, request: BulkRequest, wanted: JobFilter, rights: Rights, who: Identity
-) -> BulkPage:
+) -> BulkReply:
     async def refuse(jobs: Sequence[JobRecord]) -> dict[int, str]:
         return await rights.refusals([view.facts.id for view in jobs], who)
 

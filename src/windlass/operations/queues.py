@@ -1,10 +1,7 @@
 """Routes about queues, and the shares of namespaces."""
 
-import msgspec
-
 from windlass.domain.access.rights import Action
 from windlass.domain.values.names import check_name
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
@@ -12,7 +9,7 @@ from windlass.wire.workers import (
     Changed,
     NamespaceInfo,
     NamespaceWeights,
-    QueueLimitsRequest,
+    QueueLimits,
     QueueList,
     WeightRequest,
 )
@@ -42,11 +39,10 @@ async def resume(call: Call, name: str) -> Changed:
 
 
 @routes.post("/{name:str}/limits", needs=Action.MANAGE_QUEUES)
-async def limit(call: Call, name: str, data: Body[QueueLimitsRequest]) -> Changed:
+async def limit(call: Call, name: str, data: Body[QueueLimits]) -> Changed:
     """Sets how many jobs of a queue may run, how, and for how long."""
     check_name("queue", name)
-    limits = QueueLimits(*msgspec.structs.astuple(data))
-    done = await call.services.engine.queues.set_limits(name, limits, call.who.name)
+    done = await call.services.engine.queues.set_limits(name, data, call.who.name)
     return Changed(done.applied)
 
 

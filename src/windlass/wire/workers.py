@@ -62,13 +62,14 @@ class QueueInfo(msgspec.Struct, frozen=True):
     timeout: float | Literal["none"] | None = None  # seconds, for jobs without their own
 
 
-class QueueLimitsRequest(
+class QueueLimits(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
     """How many jobs of a queue may run; 0 means any number, a missing field stays unchanged.
 
-    `isolation` is the weakest mode its jobs may run in. `timeout` is for jobs that are submitted
-    from now on and have none: seconds, text such as 6h, `none`, or `default` for the server's.
+    `preempts` says whether its jobs may preempt jobs of lower queues. `isolation` is the weakest
+    mode its jobs may run in. `timeout` is for jobs that are submitted from now on and have none:
+    seconds, text such as 6h, `none`, or `default` for the server's.
     """
 
     max_running: int | None = None

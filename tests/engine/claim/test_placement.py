@@ -9,8 +9,9 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.matching.rates import Rate
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.fleet.queues import QueueLimits, adopt_leases
+from windlass.engine.fleet.queues import adopt_leases
 from windlass.wire.sync import Assignment
+from windlass.wire.workers import QueueLimits
 
 BIG = {"system:cpus": 8, "system:memory": 16 * 2**30, "resource:licences": 2}
 
@@ -134,7 +135,9 @@ async def test_apart_holds_across_shapes_and_within_a_namespace(rig: Rig) -> Non
 async def limit(
     rig: Rig, max_running: int | None = None, max_per_worker: int | None = None
 ) -> None:
-    done = await rig.engine.queues.set_limits("bulk", QueueLimits(max_running, max_per_worker))
+    done = await rig.engine.queues.set_limits(
+        "bulk", QueueLimits(max_running=max_running, max_per_worker=max_per_worker)
+    )
     assert done.applied
 
 

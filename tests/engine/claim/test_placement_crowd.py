@@ -21,9 +21,9 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.wire.sync import Assignment
+from windlass.wire.workers import QueueLimits
 
 ROUNDS = 20
 WORKERS: tuple[dict[str, object], ...] = (

@@ -4,8 +4,8 @@ from tests.engine.explain.test_explain_job import actions, kinds
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.job.forms import NEVER
 from windlass.domain.matching.rates import Rate
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.wire.workers import QueueLimits
 
 GIB = 1024**3
 

@@ -13,7 +13,7 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.engine.fleet.queues import QueueLimits
+from windlass.wire.workers import QueueLimits
 
 GIB = 1024**3
 REPO = Concurrency("repo")

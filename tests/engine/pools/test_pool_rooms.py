@@ -6,9 +6,9 @@ import pytest
 
 from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import Rig
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.pools import pools
 from windlass.engine.pools import snapshot as pool_fleet
+from windlass.wire.workers import QueueLimits
 
 WORKER = {"resources": {"cpus": 8}}
 LARGE: dict[str, Any] = {"resources": {"cpus": 4}}

@@ -17,12 +17,12 @@ from tests.support.specs import spec_of
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.fleet.epochs import begin_epoch
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.sync import fast_path as hot
 from windlass.store.fast_path import FastPathRules, PlainSync, PlainSynced
 from windlass.store.postgres.fast_path import PostgresFastPath
 from windlass.wire.sync import Assignment, Finished, SyncReply
+from windlass.wire.workers import QueueLimits
 
 STEPS = 150
 SLOTS = 4
@@ -44,7 +44,9 @@ class History:
     async def run(self) -> list[object]:
         """Every answer, and what the store holds in the end."""
         if self._gated:
-            await self._rig.engine.queues.set_limits("narrow", QueueLimits(9, 3))
+            await self._rig.engine.queues.set_limits(
+                "narrow", QueueLimits(max_running=9, max_per_worker=3)
+            )
         for name in NAMES:
             agent = await self._rig.agent(name, slots=SLOTS, metadata={"system:cpus": 8})
             # The checker judges what was given before a first label by the newest one.

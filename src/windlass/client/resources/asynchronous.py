@@ -20,7 +20,7 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
-from windlass.wire.workers import QueueInfo, QueueLimitsRequest, WorkerInfo
+from windlass.wire.workers import QueueInfo, QueueLimits, WorkerInfo
 
 
 class AsyncWorkers:
@@ -99,7 +99,7 @@ class AsyncQueues:
 
         Or `timeout`, for jobs without their own: seconds, "6h", "none" or "default".
         """
-        request: QueueLimitsRequest = convert(limits, QueueLimitsRequest, "limits")
+        request: QueueLimits = convert(limits, QueueLimits, "limits")
         return await self._service.fleet.limit(queue, request)
 
 

@@ -11,7 +11,7 @@ from windlass.wire.system import EventInfo
 from windlass.wire.workers import (
     Changed,
     QueueInfo,
-    QueueLimitsRequest,
+    QueueLimits,
     QueueList,
     WorkerInfo,
     WorkerList,
@@ -58,7 +58,7 @@ class Fleet:
         path = f"queues/{quote(queue, safe='')}/{verb}"
         return (await self._call("POST", path, Changed)).applied
 
-    async def limit(self, queue: str, limits: QueueLimitsRequest) -> bool:
+    async def limit(self, queue: str, limits: QueueLimits) -> bool:
         path = f"queues/{quote(queue, safe='')}/limits"
         return (await self._call("POST", path, Changed, limits)).applied
 

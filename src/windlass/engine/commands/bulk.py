@@ -5,7 +5,7 @@ continues from `next` until it is None.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from windlass.domain.lifecycle.states import State, can_supersede
 from windlass.domain.rows.records import JobRecord
@@ -13,6 +13,7 @@ from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.commands.jobs import Jobs
 from windlass.store.store import Store
+from windlass.wire.bulk import BulkReply, RefusedJob
 
 PART: Final = 500  # jobs of one call
 REPORTED: Final = 20  # refusals named in an answer
@@ -30,23 +31,6 @@ RETRIED: Final = (State.FAILED.code,)  # the default actor
 RETRYABLE: Final = tuple(sorted(state.code for state in State if can_supersede(state)))
 
 
-class RefusedJob(NamedTuple):
-    """A job that was left unchanged, and why."""
-
-    job: int
-    reason: str
-
-
-class BulkPage(NamedTuple):
-    """What one call found and did; `refused` names the first few of `refusals`."""
-
-    matched: int
-    applied: int
-    refusals: int
-    refused: list[RefusedJob]
-    next: int | None  # None at the end
-
-
 # Returns why the caller may not change some of the jobs, by their ids.
 Refuse = Callable[[Sequence[JobRecord]], Awaitable[Mapping[int, str]]]
 
@@ -58,15 +42,15 @@ class Bulk:
         self._store = store
         self._jobs = jobs
 
-    async def count(self, wanted: JobFilter, cursor: int) -> BulkPage:
+    async def count(self, wanted: JobFilter, cursor: int) -> BulkReply:
         """Counts the jobs of the next page."""
         jobs, following = await self._page(wanted, cursor)
-        return BulkPage(len(jobs), 0, 0, [], following)
+        return BulkReply(matched=len(jobs), applied=0, next=following)
 
     async def cancel(
         self, wanted: JobFilter, cursor: int, reason: str, actor: str, refuse: Refuse,
         most: int | None = None,
-    ) -> BulkPage:  # fmt: skip
+    ) -> BulkReply:  # fmt: skip
         """Cancels the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor, most)
         refused = await refuse(jobs)
@@ -77,7 +61,7 @@ class Bulk:
 
     async def retry(
         self, wanted: JobFilter, cursor: int, actor: str, refuse: Refuse, most: int | None = None
-    ) -> BulkPage:
+    ) -> BulkReply:
         """Retries the jobs of the next page; refuses those aborted by another failed job."""
         jobs, following = await self._page(states_for("retry", wanted), cursor, most)
 
@@ -89,7 +73,7 @@ class Bulk:
     async def prioritize(
         self, wanted: JobFilter, cursor: int, adjustment: int, actor: str, refuse: Refuse,
         most: int | None = None,
-    ) -> BulkPage:  # fmt: skip
+    ) -> BulkReply:  # fmt: skip
         """Adjusts the jobs of the next page that the caller may change."""
         jobs, following = await self._page(_default(wanted, OPEN), cursor, most)
 
@@ -111,7 +95,7 @@ async def _each(
     following: int | None,
     change: Callable[[int], Awaitable[bool]],
     refused: Mapping[int, str],
-) -> BulkPage:
+) -> BulkReply:
     """Changes jobs one by one, except those that are refused."""
     applied, reasons = 0, dict(refused)
     for job in map(_id, jobs):
@@ -126,9 +110,13 @@ async def _each(
 
 def _answer(
     jobs: Sequence[JobRecord], applied: int, refused: Mapping[int, str], following: int | None
-) -> BulkPage:
-    first = [RefusedJob(job, refused[job]) for job in map(_id, jobs) if job in refused][:REPORTED]
-    return BulkPage(len(jobs), applied, len(refused), first, following)
+) -> BulkReply:
+    first = [RefusedJob(id=job, reason=refused[job]) for job in map(_id, jobs) if job in refused][
+        :REPORTED
+    ]
+    return BulkReply(
+        matched=len(jobs), applied=applied, refusals=len(refused), refused=first, next=following
+    )
 
 
 def _default(wanted: JobFilter, states: tuple[int, ...]) -> JobFilter:

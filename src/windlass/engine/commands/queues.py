@@ -5,6 +5,7 @@ from windlass.engine.after_commit import AfterCommit
 from windlass.engine.fleet import queues
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.group_commit import RunStep
+from windlass.wire.workers import QueueLimits
 
 
 class Queues:
@@ -23,7 +24,7 @@ class Queues:
         return await self._set_paused(queue, False, actor)
 
     async def set_limits(
-        self, queue: str, limits: queues.QueueLimits, actor: str | None = None
+        self, queue: str, limits: QueueLimits, actor: str | None = None
     ) -> queues.Limited:
         """Sets how many jobs of a queue may run, in total and per worker."""
         check_name("queue", queue)

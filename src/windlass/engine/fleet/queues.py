@@ -14,6 +14,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.wire.workers import QueueLimits
 
 MAX_LIMIT = 1_000_000  # maximum of any limit
 HEAVIEST = 1_000
@@ -28,21 +29,6 @@ class Paused(NamedTuple):
     applied: bool
 
 
-class QueueLimits(NamedTuple):
-    """How many jobs of a queue may run, 0 for any number; None leaves it unchanged.
-
-    `preempts` says whether its jobs may preempt jobs of lower queues, `isolation` is the weakest
-    mode in which they may run. `timeout` is for its jobs without their own, from now on: seconds,
-    text such as 6h, `none`, or `default` for the server's.
-    """
-
-    max_running: int | None = None
-    max_per_worker: int | None = None
-    preempts: bool | None = None
-    isolation: str | None = None
-    timeout: float | str | None = None
-
-
 class Limited(NamedTuple):
     """The queue after the call, and whether the call changed it."""
 
@@ -52,7 +38,10 @@ class Limited(NamedTuple):
 
 def check_limits(limits: QueueLimits) -> None:
     """Raises `InvalidInput` for an invalid limit."""
-    for name, value in (("max_running", limits[0]), ("max_per_worker", limits[1])):
+    for name, value in (
+        ("max_running", limits.max_running),
+        ("max_per_worker", limits.max_per_worker),
+    ):
         whole = isinstance(value, int) and not isinstance(value, bool)
         if value is not None and not (whole and 0 <= value <= MAX_LIMIT):
             raise InvalidInput(name, f"an integer from 1 to {MAX_LIMIT}, or 0 for no limit", value)

@@ -16,13 +16,13 @@ from windlass.domain.values.errors import (
 )
 from windlass.domain.values.ids import JobId
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.fleet.queues import QueueLimits
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.simulator.actors.durable import SIGNALS
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.stores import Stores
 from windlass.simulator.world.world import World
+from windlass.wire.workers import QueueLimits
 
 QUEUES = ("default", "batch", "other")
 TASKS = ("compile", "test")
@@ -341,7 +341,11 @@ class Client:
     async def _limit(self) -> None:
         """Sets a queue limit, only if there is one server: others would learn of it later."""
         queue, most = self._world.chance.choice(QUEUES), self._world.between(0, 3)
-        limits = QueueLimits(most, self._world.between(0, 2), self._world.chance.random() < 0.5)
+        limits = QueueLimits(
+            max_running=most,
+            max_per_worker=self._world.between(0, 2),
+            preempts=self._world.chance.random() < 0.5,
+        )
         if len(self._servers) == 1:
             await self.ask(lambda engine: engine.queues.set_limits(queue, limits, self.name))
 

@@ -15,7 +15,7 @@ from windlass.wire.workers import (
     Changed,
     NamespaceWeights,
     QueueInfo,
-    QueueLimitsRequest,
+    QueueLimits,
     QueueList,
     WeightRequest,
 )
@@ -97,14 +97,14 @@ def limit(
         The timeout of jobs that set none, such as 6h; none: no timeout; default: the server's.
         Jobs already submitted keep theirs.
     """
-    asked = QueueLimitsRequest(
+    asked = QueueLimits(
         max_running=max_running,
         max_per_worker=max_per_worker,
         preempts=preempts,
         isolation=isolation,
         timeout=timeout,
     )
-    if asked == QueueLimitsRequest():
+    if asked == QueueLimits():
         flags = "--max-running, --max-per-worker, --preempts, --isolation or --timeout"
         raise Misused(f"nothing to limit: give {flags}")
     warn_of_typos(at, queue, None)
