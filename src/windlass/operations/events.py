@@ -85,7 +85,7 @@ async def _worker(services: Services, worker: str) -> int:
         return (await services.engine.store.read(lambda tx: find_worker(tx, worker))).id
     except NotFound:
         for number, known in services.names.known.items():
-            if worker in (known.name, str(number)):
+            if worker == (str(number) if worker.isdigit() else known.name):
                 return number
         raise
 

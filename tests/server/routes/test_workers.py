@@ -193,6 +193,25 @@ def test_operators_manage_workers() -> None:
     run(scenario())
 
 
+def test_a_number_is_an_id_even_if_a_stranger_enrols_under_it() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            worker = await server.worker("w1")
+            stranger = HttpGateway(Transport(server.address), WorkerToken(RealSecrets().secret))
+            try:
+                await stranger.enrol(EnrolRequest(name=str(worker.id)))
+                path = f"/api/v1/workers/{worker.id}"
+                assert (await server.admin.get(path)).json()["name"] == "w1"
+                assert (await server.admin.post(f"{path}/disable")).json() == {"applied": True}
+                listed = (await server.admin.get("/api/v1/workers")).json()["workers"]
+                statuses = {one["name"]: one["status"] for one in listed}
+                assert statuses == {"w1": "disabled", str(worker.id): "pending_approval"}
+            finally:
+                await stranger.close()
+
+    run(scenario())
+
+
 def test_a_busy_worker_is_not_removed_unless_forced() -> None:
     async def scenario() -> None:
         async with running_server() as server:

@@ -57,12 +57,19 @@ class Enrolled(NamedTuple):
 
 
 async def find_worker(tx: ReadTx, worker: int | str) -> Worker:
-    """Returns the worker with this name, else with this id; raises `NotFound`."""
+    """Returns the worker with this id or name; raises `NotFound`.
+
+    A number is always an id: anybody may enrol a worker named "7", and must not get what an
+    operator does with worker 7.
+    """
     text = str(worker)
-    row = await tx.workers.read_name(text)
-    if row is None and text.isascii() and text.isdigit() and len(text) < MAX_DIGITS:
+    if not (text.isascii() and text.isdigit()):
+        row = await tx.workers.read_name(text)
+    elif len(text) < MAX_DIGITS:
         number = WorkerId(int(text))
         row = (await tx.workers.read([number])).get(number)
+    else:
+        row = None
     if row is None:
         raise NotFound("worker", worker)
     return row
