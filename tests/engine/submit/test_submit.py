@@ -94,7 +94,7 @@ async def test_a_key_twice_in_one_submission_makes_one_job(rig: Rig) -> None:
 
 
 async def test_a_key_twice_in_one_submission_with_two_bodies_is_a_conflict(rig: Rig) -> None:
-    with pytest.raises(Conflict, match="of another job of this submission"):
+    with pytest.raises(Conflict, match="belongs to another job of this submission"):
         await rig.submit_all({"key": "k", "args": 1}, {"key": "k", "args": 2})
 
 

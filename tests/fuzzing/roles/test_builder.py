@@ -328,7 +328,7 @@ def test_what_a_failed_build_printed_is_shown_from_its_first_error_on() -> None:
     shown = errors_in(printed, 1_000)
     assert shown.startswith("a.cpp:7: error: no such thing\nnote: candidate 0\n")
     assert shown.endswith("make: *** [all] Error 1")
-    assert re.search(r"\n\[\d+ characters left out\]\n", shown)
+    assert re.search(r"\n\[\d+ characters omitted\]\n", shown)
     assert len(shown) < 1_100
     assert errors_in(before, 100) == before.strip()[-100:], "no line says what went wrong"
     near = f"{before}a.cpp:7: error: x\nmake: *** [all] Error 1\n"

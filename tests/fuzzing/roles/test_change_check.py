@@ -329,7 +329,7 @@ def test_github_checks_a_merge_against_what_it_was_merged_into(tmp_path: Path) -
         (("--budget", "1s", "--head", "no-such-branch"), "no-such-branch"),
         (("--budget", "1s", "--head=--upload-pack=touch hacked"), "a commit or a branch"),
         (("--budget", "1s", "--head", "main"), "a commit after the base"),
-        (("--budget", "0s"), "expected budget to be more than 0"),
+        (("--budget", "0s"), "expected --budget to be more than 0"),
     ],
 )
 def test_what_cannot_be_checked_is_named(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

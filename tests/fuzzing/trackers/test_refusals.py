@@ -67,7 +67,7 @@ def test_a_project_that_cannot_be_seen_is_named_with_what_to_check(
             assert (settled, filing.refused) == ([], ["k" * 16])
             assert f"answered {status} to " in said
             assert "Issues are switched off; check " in said
-            check = "issues.url" if isinstance(server, Receiver) else "_TOKEN may do"
+            check = "issues.url" if isinstance(server, Receiver) else "_TOKEN"
             assert said.endswith(check)
 
     run(work())

@@ -161,7 +161,7 @@ def test_a_link_of_another_namespaces_token_of_the_same_name_replaces_no_session
             assert who[0] is not None
             assert who[1] is not None
             code, _ = await access.create_link(who[1])
-            with pytest.raises(Conflict, match=r"signed in as ci \(a\), .* of ci \(b\)"):
+            with pytest.raises(Conflict, match=r"signed in as ci \(a\), .* to ci \(b\)"):
                 await access.use_link(code, who[0])
             assert await access.use_link(code, who[1]) == who[1]
 

@@ -60,7 +60,7 @@ def test_a_retry_with_another_function_is_another_job() -> None:
             path = f"/api/v1/jobs/{number}/retry-with"
             other = await server.admin.post(path, json={"args": {"function": "c:d", "args": [1]}})
             assert other.status_code == 422, other.text
-            assert "ask the same of workers" in error_of(other)["message"]
+            assert "the same requirements for workers" in error_of(other)["message"]
             same = await server.admin.post(path, json={"args": {"function": "a:b", "args": [2]}})
             assert same.status_code == 200, same.text
 

@@ -58,7 +58,7 @@ class FakeKeeper:
         process.failed = self.fails
         self.processes.append(process)
         if self.fails is None:
-            asyncio.get_running_loop().call_soon(process.tell)
+            asyncio.get_running_loop().call_soon(process.begin, len(self.asked))
         return process
 
     def send(self, message: tuple[Any, ...]) -> None:

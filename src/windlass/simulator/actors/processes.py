@@ -151,7 +151,7 @@ class SimulatedKeeper:
             lambda code: self._ended(kept, number, code),
         )  # fmt: skip
         self._processes[number] = process
-        self._tell(kept.tell, None)
+        self._tell(kept.begin, number)
         process.run(int(argv[1]))
         return kept
 

@@ -256,8 +256,7 @@ class KeeperClient:
             if fd >= 0:
                 os.close(fd)
         elif kind == "started":
-            process.pid = message[2]
-            process.tell()
+            process.begin(message[2])
         elif kind == "exit":
             del self._kept[number]
             process.end(*message[2:])

@@ -129,6 +129,11 @@ class KeptProcess:
             else:
                 waiter.set_exception(error)
 
+    def begin(self, pid: int) -> None:
+        """Records its start, as the keeper reports it."""
+        self.pid = pid
+        self.tell()
+
     def end(self, code: int, over: str, fenced: bool, dirty: bool, peak: int, cpu: float) -> None:
         """Records its end, as the keeper reports it; `over` is the limit that it has passed."""
         exited, killed = (code, None) if code >= 0 else (None, -code)
