@@ -26,6 +26,7 @@ from benchmarks.fill import FINISHED, QUEUED, RUNNING, Group, fill_sqlite, task_
 from benchmarks.stores import prepare_postgres
 from tests.support.postgres import PostgresServer, start_postgres
 from tests.support.running_server import RunningServer, running_server
+from windlass.assembly.backend import ServerOptions, running_backend
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.engine.engine import Engine
@@ -33,7 +34,6 @@ from windlass.engine.loops.series import SeriesLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring.backend import ServerOptions, running_backend
 
 JOBS: Final = "/api/v1/jobs"
 HEALTH: Final = "/healthz"

@@ -7,7 +7,7 @@ from benchmarks.measure import Lap, Watch
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.wire.sync import Finished, SyncReply, SyncRequest
+from windlass.messages.sync import Finished, SyncReply, SyncRequest
 
 TASK = "noop"
 RESULT = {"ok": True}

@@ -15,11 +15,11 @@ import time
 import psycopg
 
 from tests.support.postgres import start_postgres
+from windlass.assembly.backend import ServerOptions, running_backend
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.store.postgres.store import PostgresStore
 from windlass.transactions.submitting import submit_in
-from windlass.wiring.backend import ServerOptions, running_backend
 
 TRANSACTIONS = 300
 JOBS = 2_000

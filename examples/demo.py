@@ -30,10 +30,10 @@ from examples.demo_tasks import greet, primes_below
 from windlass.client.blocking.client import Client
 from windlass.client.blocking.handles import JobHandle, Workflow
 from windlass.domain.job.job import JobSpec
+from windlass.messages.jobs import Job
+from windlass.messages.system import Verified
 from windlass.providers.local import workers_below
 from windlass.tasks.named import named
-from windlass.wire.jobs import Job
-from windlass.wire.system import Verified
 
 ROOT = Path(__file__).parent.parent
 SHELL_JOBS = 20

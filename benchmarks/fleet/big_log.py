@@ -14,8 +14,8 @@ from benchmarks.report import Row
 from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import parse_moment
-from windlass.wire.jobs import Job
-from windlass.wire.workers import WorkerList
+from windlass.messages.jobs import Job
+from windlass.messages.workers import WorkerList
 
 NAME = "big log"
 MEMORY_MB = 200

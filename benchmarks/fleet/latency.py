@@ -20,7 +20,7 @@ from benchmarks.peers import huey_peer, pgqueuer_latency, redis_server
 from benchmarks.report import Row
 from tests.support.postgres import start_postgres
 from windlass.client.blocking.client import Client
-from windlass.wire.system import Health
+from windlass.messages.system import Health
 
 NAME = "submit → start"
 OF_HUEY = 1.5

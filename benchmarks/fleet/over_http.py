@@ -10,8 +10,8 @@ from benchmarks.fleet.processes import Server, until
 from benchmarks.measure import Lap, Watch
 from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
-from windlass.wire.workers import Changed, QueueList
+from windlass.messages.jobs import Job, SubmitReply, SubmitRequest
+from windlass.messages.workers import Changed, QueueList
 
 QUEUE = "default"
 CHUNK = 1_000

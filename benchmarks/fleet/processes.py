@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from windlass.client.blocking.client import Client
-from windlass.wire.workers import WorkerList
+from windlass.messages.workers import WorkerList
 
 READY_SECONDS = 60
 STOP_SECONDS = 30

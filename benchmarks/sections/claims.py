@@ -32,7 +32,7 @@ from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
 from windlass.engine.engine import Engine
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 WANTS = (1, 100)
 BASE_JOBS = 1_000

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         WindlassError,
     )
     from windlass.front import AsyncClient, Client, default_client, set_default_client
+    from windlass.messages.jobs import Job
+    from windlass.messages.steps import Question
     from windlass.tasks.current import Canceled, Current, current
     from windlass.tasks.exceptions import Abort, Retry
     from windlass.tasks.named import NamedTask, named
@@ -58,8 +60,6 @@ if TYPE_CHECKING:
         submit_many_in,
         submit_many_in_async,
     )
-    from windlass.wire.jobs import Job
-    from windlass.wire.steps import Question
 
     __version__: str
 
@@ -92,8 +92,8 @@ _NAMES = {
     "windlass.transactions.submitting": (
         "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
     ),
-    "windlass.wire.jobs": ("Job",),
-    "windlass.wire.steps": ("Question",),
+    "windlass.messages.jobs": ("Job",),
+    "windlass.messages.steps": ("Question",),
 }  # fmt: skip
 _PACKAGES = ("contrib", "dashboard")  # `windlass.dashboard.app()` needs no import of its own
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

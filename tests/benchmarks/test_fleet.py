@@ -19,7 +19,7 @@ from benchmarks.peers.draining import drained, measured
 from benchmarks.peers.redis_server import missing, redis_server
 from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import Job
+from windlass.messages.jobs import Job
 
 JOBS = 40
 LIMIT_SECONDS = 60

@@ -17,8 +17,8 @@ from windlass.client.client import AsyncClient
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.quantities import parse_moment
+from windlass.messages.jobs import Job
 from windlass.providers.local import workers_below
-from windlass.wire.jobs import Job
 
 JOBS = by_form(100, 200)
 NEEDED = 4  # of workers, for the target below

@@ -18,7 +18,7 @@ CLOSED = "http://127.0.0.1:9"
 HEAVY = {
     "apsw", "asyncpg", "litestar", "obstore", "rich", "starlette", "structlog", "uvicorn", "uvloop",
     "windlass.client.client", "windlass.embedded", "windlass.engine", "windlass.server",
-    "windlass.store", "windlass.wiring", "windlass.worker", "windlass.workflows",
+    "windlass.store", "windlass.assembly", "windlass.worker", "windlass.workflows",
 }  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_other_commands_and_the_help_load_neither_server_nor_engine(tmp_path: Pa
 
 def test_a_worker_of_a_server_loads_neither_engine_nor_store() -> None:
     command = "windlass.cli.commands.start.worker"
-    modules = modules_of(f"import {command}, windlass.wiring.http_agent")
+    modules = modules_of(f"import {command}, windlass.assembly.http_agent")
     others = {"apsw", "asyncpg", "uvicorn", "windlass.engine", "windlass.store"}
     assert modules.isdisjoint({*others, "windlass.server", "windlass.workflows"})
 
@@ -84,7 +84,7 @@ run_command(["worker", "--code", "abc"])
     )  # fmt: skip
     modules = set(done.stderr.split())
     assert "windlass.cli.commands.start.hidden_from_jobs" in modules, done.stderr
-    assert modules.isdisjoint({"cyclopts", "aiohttp", "structlog", "uvloop", "windlass.wiring"})
+    assert modules.isdisjoint({"cyclopts", "aiohttp", "structlog", "uvloop", "windlass.assembly"})
 
 
 def ours(modules: set[str]) -> set[str]:

@@ -20,6 +20,8 @@ from tests.client.awaited import Awaited
 from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from tests.support.running_server import running_server
+from windlass.assembly.direct_agents import direct_gateway
+from windlass.assembly.stores import upgrade_store
 from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.client import AsyncClient
 from windlass.client.handles import AsyncJob
@@ -36,14 +38,12 @@ from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.rights import Role
 from windlass.embedded.in_process import OWN, InProcess
+from windlass.messages.enrolment import EnrolRequest
+from windlass.messages.jobs import NewWorkflow, Where
+from windlass.messages.steps import StepRequest
+from windlass.messages.sync import Finished, SyncRequest
 from windlass.operations.services import Services
 from windlass.ports.gateway import Holder
-from windlass.wire.enrolment import EnrolRequest
-from windlass.wire.jobs import NewWorkflow, Where
-from windlass.wire.steps import StepRequest
-from windlass.wire.sync import Finished, SyncRequest
-from windlass.wiring.direct_agents import direct_gateway
-from windlass.wiring.stores import upgrade_store
 
 T = TypeVar("T")
 

@@ -8,12 +8,12 @@ from windlass.client.option_types import (
     WorkflowFilters,
     WorkflowOptions,
 )
+from windlass.messages.jobs import JOB_FILTERS, NewWorkflow
+from windlass.messages.workflows import WORKFLOW_FILTERS
 from windlass.operations.events import follow_events
 from windlass.operations.workflows import list_workflows
 from windlass.tasks.option_types import CallOptions, TaskOptions
 from windlass.tasks.task import OF_CALLS, OF_FUNCTIONS
-from windlass.wire.jobs import JOB_FILTERS, NewWorkflow
-from windlass.wire.workflows import WORKFLOW_FILTERS
 
 
 def test_every_option_has_a_type_and_no_other_is_told() -> None:

@@ -24,8 +24,8 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, Unreachable
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished
 
 LIMIT_S = 30
 NOTHING = JobSpec(task="shell", args={"argv": ["true"]})

@@ -30,7 +30,7 @@ from windlass.client.spool import SpoolFolder
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
-from windlass.wire.jobs import SubmitRequest
+from windlass.messages.jobs import SubmitRequest
 
 LIMIT_S = 30
 

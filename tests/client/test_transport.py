@@ -18,9 +18,9 @@ from windlass.domain.values.errors import (
     TooManyRequests,
     Unreachable,
 )
+from windlass.messages.jobs import Job, JobList, SubmitReply, SubmitRequest
+from windlass.messages.system import Health
 from windlass.server.serve import Listen, address_of, bind
-from windlass.wire.jobs import Job, JobList, SubmitReply, SubmitRequest
-from windlass.wire.system import Health
 
 MEGABYTE = 1024 * 1024
 

@@ -13,7 +13,7 @@ import windlass
 from tests.embedded import functions
 from windlass.client.service import Service
 from windlass.domain.values.quantities import DurationLike
-from windlass.wire.jobs import WaitReply, WaitRequest
+from windlass.messages.jobs import WaitReply, WaitRequest
 
 SLEEP = windlass.named("shell").job(argv=["sleep", "1000"])
 NEVER = windlass.named("shell").options(requires="memory>=8TiB").job(argv=["true"])

@@ -14,10 +14,10 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
+from windlass.messages.sync import Finished, SyncRequest
 from windlass.store.postgres.session import Session
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wire.sync import Finished, SyncRequest
 
 SLOTS = 2_000
 CHUNK = 1_000

@@ -27,8 +27,8 @@ from windlass.domain.values.quantities import month_of
 from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.sync import Finished
 from windlass.ports.loop_time import pass_time
-from windlass.wire.sync import Finished
 from windlass_fuzz.state.documents import BadRuns, Health
 from windlass_fuzz.state.open import open_pipeline
 from windlass_fuzz.statistics.history import History, RunPoint, history_file

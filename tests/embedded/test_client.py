@@ -12,7 +12,7 @@ import windlass
 from tests.embedded import functions
 from tests.support.running import run
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.wire.jobs import Where
+from windlass.messages.jobs import Where
 
 SLEEP = windlass.JobSpec(task="shell", args={"argv": ["sleep", "1000"]})
 

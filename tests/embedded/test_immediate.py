@@ -10,9 +10,9 @@ import pytest
 
 import windlass
 from tests.embedded import functions
+from windlass.assembly.direct_agents import own_agent
 from windlass.domain.values.errors import Conflict
 from windlass.embedded import node
-from windlass.wiring.direct_agents import own_agent
 from windlass.worker.agent.agent import Agent
 
 SEEN: list[tuple[str, int]] = []

@@ -20,7 +20,7 @@ from tests.support.running import run
 from tests.support.running_server import running_server
 from tests.support.waiting import until
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.wire.sync import Released
+from windlass.messages.sync import Released
 
 PATIENCE_S = 60
 

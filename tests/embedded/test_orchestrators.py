@@ -7,8 +7,8 @@ import windlass
 from tests.embedded import functions
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import NewWorkflow
-from windlass.wire.workflows import Workflow
+from windlass.messages.jobs import NewWorkflow
+from windlass.messages.workflows import Workflow
 
 
 def start(client: windlass.Client, job: JobSpec) -> tuple[int, AsyncWorkflow]:

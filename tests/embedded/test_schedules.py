@@ -7,7 +7,7 @@ import windlass
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.domain.config import Config
-from windlass.wire.schedules import ScheduleRequest, TemplateRequest
+from windlass.messages.schedules import ScheduleRequest, TemplateRequest
 
 BODY: dict[str, Any] = {
     "name": "small",

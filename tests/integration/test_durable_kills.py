@@ -12,7 +12,7 @@ import windlass
 from tests.client.test_restart import Installation
 from tests.support.running import run
 from tests.support.waiting import until
-from windlass.wiring.stores import upgrade_store
+from windlass.assembly.stores import upgrade_store
 
 PATIENCE = 60
 CODE = """

@@ -14,7 +14,7 @@ from tests.support.loopback import free_port
 from tests.support.running import run
 from tests.support.waiting import until
 from windlass.client.client import AsyncClient
-from windlass.wire.jobs import Job
+from windlass.messages.jobs import Job
 
 MAX_LENGTH = 30
 SECRET = "open-sesame-4711"

@@ -24,8 +24,8 @@ from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify import judge
 from windlass.engine.workflows.cascades import advance
+from windlass.messages.sync import Finished, Outcome, SyncReply, SyncRequest
 from windlass.store.sql.snapshot import Snapshot
-from windlass.wire.sync import Finished, Outcome, SyncReply, SyncRequest
 
 CANCELING = State.CANCELING.code
 COMPLETED = State.COMPLETED.code

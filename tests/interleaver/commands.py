@@ -32,9 +32,9 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import cascades
 from windlass.engine.workflows import retry as retrying
 from windlass.engine.workflows import stop as stopping
+from windlass.messages.sync import Held, Released, Started, SyncReply
+from windlass.messages.workers import QueueLimits
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Held, Released, Started, SyncReply
-from windlass.wire.workers import QueueLimits
 
 Command = Callable[[World], Step[Any] | HotStep]
 

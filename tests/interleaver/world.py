@@ -21,8 +21,8 @@ from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpe
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.workflows.cascades import advance
-from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
-from windlass.wire.workers import QueueLimits
+from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
+from windlass.messages.workers import QueueLimits
 
 START_MS = 1_700_000_000_000
 SECOND = 1_000

@@ -5,10 +5,10 @@ import pytest
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
+from windlass.messages.jobs import Where
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.parse import job_filter, job_spec
 from windlass.operations.workflows import workflow_filter
-from windlass.wire.jobs import Where
 
 TEAM = Identity(1, "ci", Role.SUBMITTER, ("a", "b"))
 

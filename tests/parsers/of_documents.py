@@ -15,7 +15,7 @@ from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.json_schema import check_schema, find_mismatch
-from windlass.wire.reactions import conceal, parse_reactions
+from windlass.messages.reactions import conceal, parse_reactions
 from windlass.worker.agent.environment import is_variable_name, parse_env_file
 from windlass.workflows.conditions import holds
 from windlass.workflows.expansion import expand_tree

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.program import Program
 from tests.plugins.packages import add_package, declaration
 from tests.support.running import run
+from windlass.assembly.stores import open_blobs
 from windlass.blobs.memory import MemoryBlobs
 from windlass.cli.commands.start.server import server
 from windlass.cli.commands.start.up import up
@@ -25,7 +26,6 @@ from windlass.plugins import RESERVED, Plugin, PluginFailed, installed_plugins
 from windlass.providers import make_provider
 from windlass.server.plugins import RunningPart, ServerPart, load_server_part
 from windlass.server.routes import ALL
-from windlass.wiring.stores import open_blobs
 
 BROKEN = "import no_such_module_of_theirs\n"
 

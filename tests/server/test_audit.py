@@ -8,12 +8,12 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import running_services
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.server.audit import log as audit_log
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import running_services
 
 MINUTE = 60_000
 

@@ -24,8 +24,8 @@ from tests.support.waiting import until
 from windlass.client.transport import ServerError
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished
 
 ENROL: Final = "/api/v1/workers/enrol"
 SECRET: Final = b"what namespace b made"

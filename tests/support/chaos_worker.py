@@ -24,8 +24,8 @@ from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.running.ticker import Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.store.postgres.store import PostgresStore
-from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 
 SLOTS = 50
 

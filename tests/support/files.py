@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from windlass.domain.values.errors import NotFound
+from windlass.messages.files import StackReport
 from windlass.ports.gateway import Holder
-from windlass.wire.files import StackReport
 
 
 class MemoryFiles:

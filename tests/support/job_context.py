@@ -10,9 +10,9 @@ from typing import Any
 
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.executor import Granted, Limits
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.keeper.client import MARKER, KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess

@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from windlass.assembly.stores import open_store
 from windlass.domain.lifecycle.states import ACTIVE
 from windlass.domain.rows.events import Event, EventKind
-from windlass.wiring.stores import open_store
 
 HOLDING = frozenset(state.code for state in ACTIVE)
 

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import httpx
 
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import running_services
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
 from windlass.clock import RealSecrets
@@ -14,13 +16,11 @@ from windlass.domain.access.rights import Role
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
+from windlass.messages.enrolment import EnrolRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import ServerServices
-from windlass.wire.enrolment import EnrolRequest
-from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import running_services
 
 JSON = {"Content-Type": "application/json"}
 RAW = {"Content-Type": "application/octet-stream"}

@@ -11,7 +11,7 @@ from windlass.tracing.exporting import wants_tracing
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 LOAD = """
 import sys
-import windlass, windlass.front, windlass.wiring.server, windlass.worker.agent.machine
+import windlass, windlass.front, windlass.assembly.server, windlass.worker.agent.machine
 import windlass.executors.python.child, windlass.executors.python.child_loop
 from windlass.tracing.exporting import start_tracing
 assert start_tracing("any") is None

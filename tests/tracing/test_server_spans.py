@@ -20,10 +20,10 @@ from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.ids import WorkflowId
 from windlass.engine.fleet.lost_workers import recover_orphans
 from windlass.engine.history.event_lines import Line
+from windlass.messages.sync import Finished
 from windlass.server.event_log import write_line
 from windlass.server.workflow_spans import WorkflowSpans
 from windlass.tracing.exporting import Made
-from windlass.wire.sync import Finished
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"

@@ -18,7 +18,7 @@ from tests.transactions.functions import add, read_file, wait_for_it
 from windlass import JobSpec
 from windlass.cli.app import run_command
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.wire.jobs import NewWorkflow
+from windlass.messages.jobs import NewWorkflow
 
 ECHO = {"task": "shell", "args": {"argv": ["true"]}}
 

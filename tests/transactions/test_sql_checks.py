@@ -15,7 +15,7 @@ from windlass.domain.tasks.python import PythonTask
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.jobs import SubmitRequest
+from windlass.messages.jobs import SubmitRequest
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, 3, -1, 1.5, 7.0, 1_000, 1_001, 2**70, "", " ", "x", "a b", "0", "7",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import NewWorkflow
+from windlass.messages.jobs import NewWorkflow
 from windlass.workflows import expand, expand_file
 from windlass.workflows.nodes import Misdescribed
 from windlass.workflows.reading import read_text

@@ -2333,7 +2333,7 @@ export interface components {
          *
          *         `priority` is the base of its jobs that name none. While another workflow holds this `key`, the
          *         answer is that one instead of a new one: until it ends, or as long as its `key_for` says, a
-         *         duration or “forever”. `template` is “name@version”. Reactions are those of `wire/reactions.py`.
+         *         duration or “forever”. `template` is “name@version”. Reactions are those of `messages/reactions.py`.
          *         `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan", "output":
          *         "version"}}}`.
          */
@@ -2731,7 +2731,7 @@ export interface components {
          *         `more` says that the chain continues beyond what is shown.
          */
         JobChain: {
-            jobs: components["schemas"]["windlass.wire.jobs.ChainJob"][];
+            jobs: components["schemas"]["windlass.messages.jobs.ChainJob"][];
             /** @default false */
             more: boolean;
         };
@@ -2739,7 +2739,7 @@ export interface components {
          * ChainJob
          * @description A job of a chain in which each supersedes the one before.
          */
-        "windlass.wire.jobs.ChainJob": {
+        "windlass.messages.jobs.ChainJob": {
             id: number;
             state: string;
             attempts: number;
@@ -2850,7 +2850,7 @@ export interface components {
          * PreviewRequest
          * @description Asks how many jobs an action on `where` would change.
          */
-        "windlass.wire.bulk.PreviewRequest": {
+        "windlass.messages.bulk.PreviewRequest": {
             /** @enum {unknown} */
             action: "cancel" | "prioritize" | "retry";
             where: components["schemas"]["Where"];
@@ -4033,7 +4033,7 @@ export interface components {
          *         middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["windlass.wire.graphs.figures.ChainJob"][];
+            jobs: components["schemas"]["windlass.messages.graphs.figures.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -4043,7 +4043,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        "windlass.wire.graphs.figures.ChainJob": {
+        "windlass.messages.graphs.figures.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -4578,7 +4578,7 @@ export interface components {
          * PreviewRequest
          * @description A job as in a submission, which may still be wrong or incomplete.
          */
-        "windlass.wire.fleet.tasks.PreviewRequest": {
+        "windlass.messages.fleet.tasks.PreviewRequest": {
             job: Record<string, never>;
         };
         /**
@@ -6144,7 +6144,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["windlass.wire.bulk.PreviewRequest"];
+                "application/json": components["schemas"]["windlass.messages.bulk.PreviewRequest"];
             };
         };
         responses: {
@@ -8881,7 +8881,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["windlass.wire.fleet.tasks.PreviewRequest"];
+                "application/json": components["schemas"]["windlass.messages.fleet.tasks.PreviewRequest"];
             };
         };
         responses: {

@@ -17,11 +17,11 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.messages.jobs import NewWorkflow, SubmitRequest
+from windlass.messages.workflows import Workflow
 from windlass.tasks.handles import reference_of
 from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids
-from windlass.wire.jobs import NewWorkflow, SubmitRequest
-from windlass.wire.workflows import Workflow
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -40,11 +40,8 @@ from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.domain.values.quantities import DurationLike
-from windlass.tasks.handles import Kept
-from windlass.tasks.local_files import UploadedFile
-from windlass.tasks.submitting import Submits, about_one, jobs_of
-from windlass.wire.bulk import Action, BulkReply
-from windlass.wire.jobs import (
+from windlass.messages.bulk import Action, BulkReply
+from windlass.messages.jobs import (
     JOB_FILTERS,
     CancelReply,
     CancelRequest,
@@ -55,10 +52,13 @@ from windlass.wire.jobs import (
     SubmitReply,
     Where,
 )
-from windlass.wire.schedules import StartRequest
-from windlass.wire.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
-from windlass.wire.system import EventInfo
-from windlass.wire.workflows import WORKFLOW_FILTERS, Workflow
+from windlass.messages.schedules import StartRequest
+from windlass.messages.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
+from windlass.messages.system import EventInfo
+from windlass.messages.workflows import WORKFLOW_FILTERS, Workflow
+from windlass.tasks.handles import Kept
+from windlass.tasks.local_files import UploadedFile
+from windlass.tasks.submitting import Submits, about_one, jobs_of
 
 if TYPE_CHECKING:  # loaded when they are first used, which most programs never do
     from windlass.client.option_types import (

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.domain.values.errors import WaitTimeout, WindlassError, shorten
-from windlass.wire.jobs import Job, SubmitReply
-from windlass.wire.workflows import Workflow
+from windlass.messages.jobs import Job, SubmitReply
+from windlass.messages.workflows import Workflow
 
 MAX_NAMED = 5  # jobs in one message
 MAX_CHARACTERS = 200  # characters of an exception in `repr`

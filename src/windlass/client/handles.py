@@ -12,8 +12,8 @@ from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.messages.jobs import DeleteRequest, Job
 from windlass.tasks.handles import OfOneJob
-from windlass.wire.jobs import DeleteRequest, Job
 
 R_co = TypeVar("R_co", covariant=True)
 

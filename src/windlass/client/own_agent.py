@@ -7,7 +7,7 @@ from typing import NamedTuple
 from windlass.client.transport import Transport
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, Unreachable
-from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 
 AGENT_S = 60.0  # an agent whose server does not answer tries on for some 15 s
 

@@ -28,10 +28,9 @@ from windlass.domain.values.errors import (
     WindlassError,
     WrongServer,
 )
-from windlass.tracing.current import sending
-from windlass.wire.bulk import BulkReply, BulkRequest
-from windlass.wire.files import Uploaded
-from windlass.wire.jobs import (
+from windlass.messages.bulk import BulkReply, BulkRequest
+from windlass.messages.files import Uploaded
+from windlass.messages.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
@@ -45,7 +44,7 @@ from windlass.wire.jobs import (
     WaitReply,
     WaitRequest,
 )
-from windlass.wire.steps import (
+from windlass.messages.steps import (
     AnswerReply,
     AnswerRequest,
     Question,
@@ -53,7 +52,7 @@ from windlass.wire.steps import (
     SendReply,
     SendRequest,
 )
-from windlass.wire.workflows import (
+from windlass.messages.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
     RetriedWorkflow,
@@ -61,6 +60,7 @@ from windlass.wire.workflows import (
     Workflow,
     WorkflowList,
 )
+from windlass.tracing.current import sending
 
 if TYPE_CHECKING:  # loaded by clients that have one
     from windlass.client.spool import Spool

@@ -22,8 +22,8 @@ from windlass.client.errors import Spooled
 from windlass.client.reconnect import PASSES
 from windlass.client.transport import ServerError
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable, WindlassError
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.ports.loop_time import pass_time
-from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 T = TypeVar("T")
 Post = Callable[[SubmitRequest], Awaitable[SubmitReply]]

@@ -15,9 +15,9 @@ from windlass.client.handles import WAIT_SECONDS, AsyncJob, SpooledJob, why_wait
 from windlass.client.service import Service
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import DurationLike, counted, wait_seconds
+from windlass.messages.jobs import Job, WaitRequest
 from windlass.tasks.steps import join, join_async
 from windlass.tasks.submitting import ChildJob
-from windlass.wire.jobs import Job, WaitRequest
 
 R = TypeVar("R")
 

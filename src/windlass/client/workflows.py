@@ -13,9 +13,9 @@ from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
+from windlass.messages.jobs import Job, SubmitReply, SubmitRequest
+from windlass.messages.workflows import Workflow
 from windlass.tasks.handles import Kept
-from windlass.wire.jobs import Job, SubmitReply, SubmitRequest
-from windlass.wire.workflows import Workflow
 
 ENDS = frozenset({"completed", "failed", "canceled"})
 PAGE = 1_000

@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import ensure_admin_token, running_services
 from windlass.dashboard.page import Page
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, needs
 from windlass.domain.values.quantities import DurationLike
 from windlass.front import AsyncClient, get_test_client
 from windlass.server.app import create_app
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import ensure_admin_token, running_services
 
 with needs("fastapi"):
     from starlette.requests import HTTPConnection

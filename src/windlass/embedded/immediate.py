@@ -19,7 +19,7 @@ from windlass.domain.matching.workers import may_claim
 from windlass.domain.values.quantities import parse_moment
 from windlass.embedded.in_process import OWN, InProcess
 from windlass.executors.python.messages import Done, Failed
-from windlass.wire.jobs import Job, SubmitReply, SubmitRequest, WaitRequest
+from windlass.messages.jobs import Job, SubmitReply, SubmitRequest, WaitRequest
 
 T = TypeVar("T")
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from windlass.assembly.services import make_services
 from windlass.client.calls import Answer, query_pairs
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import Conflict, read_invalid_input
@@ -25,7 +26,6 @@ from windlass.operations.dispatch.errors import Malformed, NoRoute
 from windlass.operations.dispatch.table import Table, carry_out
 from windlass.operations.rights import authorize
 from windlass.operations.services import Services
-from windlass.wiring.services import make_services
 
 T = TypeVar("T")
 

@@ -15,6 +15,9 @@ from urllib.parse import urlsplit
 import msgspec
 import structlog
 
+from windlass.assembly.backend import Backend, make_backend, standing_by
+from windlass.assembly.direct_agents import own_agent
+from windlass.assembly.stores import Opening, make_private, open_store
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError
@@ -22,9 +25,6 @@ from windlass.executors.temporary import TemporaryFolder
 from windlass.ports.executor import Executor
 from windlass.store.sqlite.file_lock import EMBEDDED, SERVER, STAND_IN
 from windlass.store.sqlite.store import SqliteStore
-from windlass.wiring.backend import Backend, make_backend, standing_by
-from windlass.wiring.direct_agents import own_agent
-from windlass.wiring.stores import Opening, make_private, open_store
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.environment import without_own
 from windlass.worker.agent.options import WorkerOptions

@@ -13,6 +13,8 @@ from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
+from windlass.assembly.backend import Backend, make_backend
+from windlass.assembly.direct_agents import direct_gateway
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.handles import ENDS
 from windlass.client.service import Service
@@ -31,14 +33,12 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.reactions import ReactionsLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.jobs import Job, WaitReply, WaitRequest
+from windlass.messages.workflows import Workflow
 from windlass.operations.services import Services
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.transactions.catching import Catcher
-from windlass.wire.jobs import Job, WaitReply, WaitRequest
-from windlass.wire.workflows import Workflow
-from windlass.wiring.backend import Backend, make_backend
-from windlass.wiring.direct_agents import direct_gateway
 
 T = TypeVar("T")
 STEPS: Final = 20  # at least so many looks at what is due in one advance

@@ -14,11 +14,11 @@ import msgspec
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.executors.shell import ShellExecutor
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Exit, Limits, Result
 from windlass.ports.gateway import Holder
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.environment import without_own
 from windlass.worker.attempt.context import AgentContext

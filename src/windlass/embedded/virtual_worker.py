@@ -21,12 +21,12 @@ from windlass.executors.python.job import Job, done_result, failed_result
 from windlass.executors.python.local import LocalServer
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
 from windlass.executors.python.missing import MissingFunctions
+from windlass.messages.enrolment import EnrolRequest
+from windlass.messages.sync import Assignment, Finished, Released, SyncReply, SyncRequest
 from windlass.ports.executor import Result
 from windlass.ports.gateway import Holder
 from windlass.tasks.current import JOBS, enter, find_current
 from windlass.tasks.task import PYTHON, named_tasks
-from windlass.wire.enrolment import EnrolRequest
-from windlass.wire.sync import Assignment, Finished, Released, SyncReply, SyncRequest
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.agent.metadata import quick_facts
 from windlass.worker.attempt.outcome import finished, result_of

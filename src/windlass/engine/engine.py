@@ -42,12 +42,12 @@ from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run,
 from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.cascades import advance
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.clock import Chance
 from windlass.ports.tasks import TaskKind
 from windlass.store.fast_path import fast_path_of
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.store import Followed, Store
-from windlass.wire.sync import SyncReply, SyncRequest
 
 T = TypeVar("T")
 BeginTrace = Callable[[Sequence[JobSpec]], Sequence[JobSpec]]

@@ -5,11 +5,7 @@ from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import format_moment, parse_duration_ms
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.errors import Forbidden
-from windlass.operations.dispatch.routes import Routes
-from windlass.wire.access import (
+from windlass.messages.access import (
     CodeCreated,
     CodeRequest,
     RotateRequest,
@@ -18,8 +14,12 @@ from windlass.wire.access import (
     TokenList,
     TokenRequest,
 )
-from windlass.wire.numbers import Id
-from windlass.wire.workers import Changed
+from windlass.messages.numbers import Id
+from windlass.messages.workers import Changed
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
+from windlass.operations.dispatch.routes import Routes
 
 routes = Routes("/api/v1", "access")
 

@@ -9,6 +9,10 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.rows.steps import StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.engine import Engine
+from windlass.messages.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.workers import Changed
 from windlass.operations.dispatch.answers import BINARY, Stream
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
@@ -20,10 +24,6 @@ from windlass.operations.rights import Rights, authorize
 from windlass.ports.gateway import Holder
 from windlass.ports.long_lists import LongList
 from windlass.ports.loop_time import aside
-from windlass.wire.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.workers import Changed
 
 LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
 

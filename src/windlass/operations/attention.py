@@ -22,9 +22,9 @@ from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.fleet.losses import describe, known_losses
 from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView
+from windlass.messages.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 from windlass.operations.parse import namespace_of
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 
 LOOKED: Final = 500  # rows of each kind
 MAX_WAITING: Final = 10_000  # ready jobs that are counted

@@ -10,14 +10,14 @@ from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.bulk import Bulk, changeable, states_for
+from windlass.messages.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
+from windlass.messages.jobs import Where
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
 from windlass.operations.rights import Rights, previewed_for
 from windlass.store.job_views import Views
-from windlass.wire.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
-from windlass.wire.jobs import Where
 
 routes = Routes("/api/v1/jobs", "jobs")
 

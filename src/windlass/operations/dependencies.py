@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobFacts, JobRecord
+from windlass.messages.jobs import LinkedJob
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import LinkedJob
 
 SHOWN: Final = 100  # dependents of a job that we list
 

@@ -22,13 +22,13 @@ from windlass.engine.history.read_events import (
     number_before,
     number_before_last,
 )
+from windlass.messages.numbers import Cursor, Id
 from windlass.operations.dispatch.answers import EVENTS, ServerSentEvent, Stream
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.render import show_event
 from windlass.operations.services import Services
 from windlass.ports.loop_time import give_way
-from windlass.wire.numbers import Cursor, Id
 
 CHUNK = 250  # events that are read, filtered and written in one go
 MAX_LOOKED = 20_000  # events behind one answer that does not follow

@@ -23,13 +23,7 @@ from windlass.engine.files.follow_log import (
     settle,
 )
 from windlass.engine.files.logs import LogQuery, LogReading
-from windlass.operations.dispatch.answers import BINARY, TEXT, Stream
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.events import moment_since
-from windlass.operations.parse import namespace_of
-from windlass.operations.render import show_artifact
-from windlass.wire.files import (
+from windlass.messages.files import (
     ArtifactList,
     LogLine,
     LogLines,
@@ -38,6 +32,12 @@ from windlass.wire.files import (
     Stack,
     Uploaded,
 )
+from windlass.operations.dispatch.answers import BINARY, TEXT, Stream
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.events import moment_since
+from windlass.operations.parse import namespace_of
+from windlass.operations.render import show_artifact
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
 Attempt = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]  # as stores keep it

@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.graphs.loaded import Figures, Loaded
-from windlass.wire.graphs.figures import (
+from windlass.messages.graphs.figures import (
     Approval,
     ChainJob,
     Compared,
@@ -27,7 +27,7 @@ from windlass.wire.graphs.figures import (
     WorkflowProgress,
     WorkflowTimeline,
 )
-from windlass.wire.graphs.graph import GraphEdge, GraphNode, GraphStates, WorkflowGraph
+from windlass.messages.graphs.graph import GraphEdge, GraphNode, GraphStates, WorkflowGraph
 
 CHAIN: Final = 200  # jobs of the longest chain that are listed
 APPROVALS: Final = 200

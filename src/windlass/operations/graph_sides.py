@@ -10,7 +10,7 @@ from windlass.domain.graphs.critical import ENDED
 from windlass.domain.job.job import decode_spec
 from windlass.domain.tasks.references import RESULT, replaced
 from windlass.engine.graphs.loaded import Loaded
-from windlass.wire.graphs.figures import ComparedArgument
+from windlass.messages.graphs.figures import ComparedArgument
 
 MAX_ARGUMENTS: Final = 20
 MAX_CHARACTERS: Final = 500  # characters of a value

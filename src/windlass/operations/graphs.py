@@ -16,6 +16,10 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.graphs.graphs import CHUNK, Graphs
 from windlass.engine.graphs.loaded import Loaded
+from windlass.messages.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
+from windlass.messages.graphs.graph import GraphStates, WorkflowGraph
+from windlass.messages.jobs import JobList
+from windlass.messages.numbers import Cursor, Id
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.graph_rendering import (
@@ -27,10 +31,6 @@ from windlass.operations.graph_rendering import (
 from windlass.operations.graph_sides import show_arguments, sides_of
 from windlass.ports.loop_time import aside
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
-from windlass.wire.graphs.graph import GraphStates, WorkflowGraph
-from windlass.wire.jobs import JobList
-from windlass.wire.numbers import Cursor, Id
 
 Lanes = Annotated[int, msgspec.Meta(ge=1, le=200)]
 Group = Annotated[int, msgspec.Meta(ge=1, le=200)]

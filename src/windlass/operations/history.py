@@ -15,14 +15,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.read_events import number_before
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.events import moment_since
-from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
-from windlass.operations.queries import Shapes
-from windlass.operations.spells import Machine, Spell, machines_of, read_data, sizes_of, spells_of
-from windlass.store.sql.transaction import ReadTx
-from windlass.wire.fleet.history import (
+from windlass.messages.fleet.history import (
     PoolChange,
     PoolFigures,
     PoolHistory,
@@ -33,7 +26,14 @@ from windlass.wire.fleet.history import (
     WorkerHistory,
     WorkerSpell,
 )
-from windlass.wire.numbers import NameOrId
+from windlass.messages.numbers import NameOrId
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.events import moment_since
+from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
+from windlass.operations.queries import Shapes
+from windlass.operations.spells import Machine, Spell, machines_of, read_data, sizes_of, spells_of
+from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1", "history")
 

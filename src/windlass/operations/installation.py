@@ -6,13 +6,8 @@ from windlass.domain.rows.files import NameRow
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.fleet.losses import describe, known_losses
 from windlass.engine.verify import verify as replay
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.plugins import InstalledPlugin, installed_plugins
-from windlass.store.store import Store
-from windlass.wire.files import NameInfo, NameList, NameRequest
-from windlass.wire.system import (
+from windlass.messages.files import NameInfo, NameList, NameRequest
+from windlass.messages.system import (
     NamespaceList,
     PluginInfo,
     PluginList,
@@ -20,6 +15,11 @@ from windlass.wire.system import (
     Verified,
     ViolationInfo,
 )
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.plugins import InstalledPlugin, installed_plugins
+from windlass.store.store import Store
 
 routes = Routes("", "system")
 

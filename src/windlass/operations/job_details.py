@@ -17,8 +17,8 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
+from windlass.messages.jobs import ChainJob, JobChain, Reproduction
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import ChainJob, JobChain, Reproduction
 
 MAX_JOBS: Final = 100  # jobs of a chain, on each side of the one that was asked for
 JOB_VARIABLES: Final = ("WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_WORKFLOW")

@@ -17,20 +17,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.inbox.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.operations.dispatch.binding import Body, Query
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.errors import Forbidden
-from windlass.operations.dispatch.routes import COUNTED, Routes
-from windlass.operations.job_details import Details
-from windlass.operations.orders import parse_place, parse_sort
-from windlass.operations.parse import check_count, job_filter, job_spec, workflow_spec
-from windlass.operations.past.jobs import PastJobs
-from windlass.operations.queries import PAGE_LIMIT, Queries
-from windlass.operations.render import show_event
-from windlass.operations.rights import Rights, counted_for, listed_for
-from windlass.ports.long_lists import LongList, pages
-from windlass.ports.loop_time import aside, give_way_if_long
-from windlass.wire.jobs import (
+from windlass.messages.jobs import (
     CanceledJob,
     CancelReply,
     CancelRequest,
@@ -53,9 +40,22 @@ from windlass.wire.jobs import (
     WaitRequest,
     Where,
 )
-from windlass.wire.numbers import Id
-from windlass.wire.system import EventList
-from windlass.wire.workers import Changed
+from windlass.messages.numbers import Id
+from windlass.messages.system import EventList
+from windlass.messages.workers import Changed
+from windlass.operations.dispatch.binding import Body, Query
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.errors import Forbidden
+from windlass.operations.dispatch.routes import COUNTED, Routes
+from windlass.operations.job_details import Details
+from windlass.operations.orders import parse_place, parse_sort
+from windlass.operations.parse import check_count, job_filter, job_spec, workflow_spec
+from windlass.operations.past.jobs import PastJobs
+from windlass.operations.queries import PAGE_LIMIT, Queries
+from windlass.operations.render import show_event
+from windlass.operations.rights import Rights, counted_for, listed_for
+from windlass.ports.long_lists import LongList, pages
+from windlass.ports.loop_time import aside, give_way_if_long
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]

@@ -5,9 +5,9 @@ from typing import Final
 
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.engine.engine import Engine
+from windlass.messages.fleet.namespaces import NamespaceLoad, NamespaceLoads
 from windlass.operations.queries import Shapes
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.fleet.namespaces import NamespaceLoad, NamespaceLoads
 
 MAX_COUNTED: Final = 10_000  # ready jobs of each shape
 

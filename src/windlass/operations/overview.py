@@ -20,6 +20,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import Depths, read_counted
+from windlass.messages.overview import AttentionList, Overview, QueueFigures
 from windlass.operations.attention import Attention
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
@@ -28,7 +29,6 @@ from windlass.operations.parse import namespace_of
 from windlass.operations.past.moments import PastPoint, depths_at, find_point
 from windlass.operations.past.slots import Span, span_of
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.overview import AttentionList, Overview, QueueFigures
 
 routes = Routes("/api/v1", "overview")
 

@@ -18,9 +18,9 @@ from windlass.domain.values.names import compile_pattern, did_you_mean
 from windlass.domain.values.quantities import parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
+from windlass.messages.jobs import NewWorkflow, Where
+from windlass.messages.reactions import parse_reactions
 from windlass.operations.rights import authorize
-from windlass.wire.jobs import NewWorkflow, Where
-from windlass.wire.reactions import parse_reactions
 
 TEXT_LIMIT: Final = 500  # characters that a list may search for
 

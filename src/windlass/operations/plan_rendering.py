@@ -24,8 +24,14 @@ from windlass.domain.values.quantities import format_duration, format_moment, pa
 from windlass.engine.schedules.runs import RunTarget, starts_of
 from windlass.engine.schedules.schedules import ScheduleInput
 from windlass.engine.schedules.templates import VERSION_LIMIT, check_template_name
-from windlass.wire.reactions import conceal_body
-from windlass.wire.schedules import ReactionInfo, Schedule, ScheduleRequest, ScheduleRun, Template
+from windlass.messages.reactions import conceal_body
+from windlass.messages.schedules import (
+    ReactionInfo,
+    Schedule,
+    ScheduleRequest,
+    ScheduleRun,
+    Template,
+)
 
 COMING: Final = 5  # slots that are shown
 

@@ -10,9 +10,9 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
+from windlass.messages.jobs import NewWorkflow
+from windlass.messages.reactions import parse_reactions
 from windlass.operations.parse import job_spec, workflow_spec
-from windlass.wire.jobs import NewWorkflow
-from windlass.wire.reactions import parse_reactions
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import expand
 from windlass.workflows.format import RELAXED, ROOT

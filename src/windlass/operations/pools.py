@@ -18,14 +18,9 @@ from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_moment, month_of, parse_duration_ms
 from windlass.engine.pools.pools import PlannedPools, PoolView
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.services import Services
-from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import JobList
-from windlass.wire.numbers import Id
-from windlass.wire.pools import (
+from windlass.messages.jobs import JobList
+from windlass.messages.numbers import Id
+from windlass.messages.pools import (
     CostList,
     Plan,
     PlanTarget,
@@ -36,7 +31,12 @@ from windlass.wire.pools import (
     PoolPlan,
     PoolWorker,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.services import Services
+from windlass.store.sql.transaction import ReadTx
 
 SHAPE_LIMIT: Final = 200
 JOB_LIMIT: Final = 200  # jobs that one answer shows

@@ -22,6 +22,8 @@ from windlass.engine.explain.forecast import Outlook
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox.inbox import Inbox
+from windlass.messages.jobs import Job, JobCount, JobList
+from windlass.messages.workers import QueueInfo, WorkerInfo
 from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.operations.live_depths import LiveDepths
 from windlass.operations.orders import format_place
@@ -31,8 +33,6 @@ from windlass.operations.render import show_job, show_queue, show_transitions, s
 from windlass.operations.step_rendering import show_steps
 from windlass.store.sql.placement import HeldIndices
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import Job, JobCount, JobList
-from windlass.wire.workers import QueueInfo, WorkerInfo
 
 PAGE_LIMIT = 1_000
 

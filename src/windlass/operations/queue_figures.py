@@ -10,9 +10,9 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
+from windlass.messages.workers import QueueRate
 from windlass.operations.live_depths import RUNNING
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.workers import QueueRate
 
 MAX_RATES: Final = 100
 

@@ -2,10 +2,7 @@
 
 from windlass.domain.access.rights import Action
 from windlass.domain.values.names import check_name
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.wire.workers import (
+from windlass.messages.workers import (
     Changed,
     NamespaceInfo,
     NamespaceWeights,
@@ -13,6 +10,9 @@ from windlass.wire.workers import (
     QueueList,
     WeightRequest,
 )
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
 
 routes = Routes("/api/v1/queues", "queues")
 namespace_routes = Routes("/api/v1/namespaces", "queues")

@@ -28,12 +28,19 @@ from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.messages.files import ArtifactInfo, LogInfo
+from windlass.messages.jobs import (
+    AttemptInfo,
+    FailureInfo,
+    Job,
+    Priority,
+    RunStatistics,
+    Transition,
+)
+from windlass.messages.system import EventInfo
+from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.store.sql.placement import HeldIndices
-from windlass.wire.files import ArtifactInfo, LogInfo
-from windlass.wire.jobs import AttemptInfo, FailureInfo, Job, Priority, RunStatistics, Transition
-from windlass.wire.system import EventInfo
-from windlass.wire.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
 
 FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code

@@ -15,10 +15,10 @@ from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
 from windlass.engine.submit.join_workflow import base_of, is_relative
+from windlass.messages.bulk import PreviewReply
+from windlass.messages.jobs import JobCount, JobList, NewWorkflow
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.bulk import PreviewReply
-from windlass.wire.jobs import JobCount, JobList, NewWorkflow
 
 BOUND: Final = 1_000  # stands for a search that ended before it was through
 GENERATIONS: Final = 50  # of jobs that submit jobs; those further down belong to nobody

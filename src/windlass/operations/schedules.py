@@ -1,20 +1,20 @@
 """Schedules: workflows that start by a timetable."""
 
 from windlass.domain.access.rights import Action, sees
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.parse import namespace_of
-from windlass.operations.plan_rendering import show_run, show_schedule, wanted_of
-from windlass.operations.rights import Rights
-from windlass.wire.schedules import (
+from windlass.messages.schedules import (
     Schedule,
     ScheduleList,
     SchedulePut,
     ScheduleRequest,
     ScheduleRun,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import namespace_of
+from windlass.operations.plan_rendering import show_run, show_schedule, wanted_of
+from windlass.operations.rights import Rights
 
 routes = Routes("/api/v1/schedules", "schedules")
 

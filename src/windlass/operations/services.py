@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.engine.schedules.reactions import Reactions
     from windlass.engine.schedules.schedules import Schedules
     from windlass.engine.schedules.templates import Templates
+    from windlass.messages.jobs import SubmitReply, SubmitRequest
     from windlass.operations.dispatch.call import Call
     from windlass.operations.graphs import WorkflowGraphs
     from windlass.operations.history import Histories
@@ -26,11 +27,10 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.operations.tasks import Tasks
     from windlass.operations.worker_pages import FleetPages
     from windlass.ports.clock import Clock
-    from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 
 class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What every operation finds; `windlass.wiring.services` builds it.
+    """What every operation finds; `windlass.assembly.services` builds it.
 
     A server has more (`windlass.server.services`), which only its own routes use.
     """

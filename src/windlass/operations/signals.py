@@ -6,15 +6,8 @@ import msgspec
 
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.values.names import check_name
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.jobs import PageSize
-from windlass.operations.parse import namespace_of
-from windlass.operations.rights import Rights
-from windlass.operations.step_rendering import show_question
-from windlass.wire.numbers import Cursor, Id
-from windlass.wire.steps import (
+from windlass.messages.numbers import Cursor, Id
+from windlass.messages.steps import (
     AnswerReply,
     AnswerRequest,
     Question,
@@ -22,6 +15,13 @@ from windlass.wire.steps import (
     SendReply,
     SendRequest,
 )
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.jobs import PageSize
+from windlass.operations.parse import namespace_of
+from windlass.operations.rights import Rights
+from windlass.operations.step_rendering import show_question
 
 routes = Routes("/api/v1", "signals")
 

@@ -7,8 +7,8 @@ import msgspec
 from windlass.domain.rows.records import Attempt, ShownNumbers
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.quantities import format_moment
-from windlass.wire.jobs import StepInfo
-from windlass.wire.steps import Question
+from windlass.messages.jobs import StepInfo
+from windlass.messages.steps import Question
 
 
 def show_question(row: StepRow) -> Question:

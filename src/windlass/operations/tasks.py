@@ -24,6 +24,9 @@ from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.domain.values.names import did_you_mean
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.planning import weight_of
+from windlass.messages.fleet.tasks import Preview, PreviewRequest, Problem, TaskInfo, TaskList
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.schedules import StartRequest, Template
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
@@ -32,9 +35,6 @@ from windlass.operations.jobs import Submissions
 from windlass.operations.templates import find
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import aside
-from windlass.wire.fleet.tasks import Preview, PreviewRequest, Problem, TaskInfo, TaskList
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.schedules import StartRequest, Template
 from windlass.workflows.expansion import expand
 
 routes = Routes("/api/v1", "tasks")

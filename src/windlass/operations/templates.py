@@ -9,14 +9,7 @@ from windlass.domain.job.forms import canonical_window
 from windlass.domain.schedules import TemplateRow
 from windlass.engine.schedules.planning import PlanRequest
 from windlass.engine.schedules.templates import VERSION_LIMIT
-from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
-from windlass.operations.dispatch.routes import Routes
-from windlass.operations.parse import namespace_of
-from windlass.operations.plan_rendering import reference, show_template
-from windlass.operations.rights import Rights
-from windlass.ports.loop_time import aside, give_way_if_long
-from windlass.wire.schedules import (
+from windlass.messages.schedules import (
     StartReply,
     StartRequest,
     Template,
@@ -24,7 +17,14 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
+from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import namespace_of
+from windlass.operations.plan_rendering import reference, show_template
+from windlass.operations.rights import Rights
+from windlass.ports.loop_time import aside, give_way_if_long
 
 VALUE_BYTES: Final = 10  # of a description, about
 Version = Annotated[int, msgspec.Meta(ge=0, le=VERSION_LIMIT)]

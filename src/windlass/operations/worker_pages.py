@@ -14,12 +14,12 @@ from windlass.domain.pools.pools import POOL_KEY
 from windlass.domain.rows.views import FleetRow
 from windlass.domain.values.errors import UnknownName
 from windlass.engine.engine import Engine
+from windlass.messages.fleet.namespaces import NamespaceLoads
+from windlass.messages.fleet.workers import FleetPage, FleetWorker
+from windlass.messages.workers import WorkerInfo
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.queries import PAGE_LIMIT, visible_metadata
-from windlass.wire.fleet.namespaces import NamespaceLoads
-from windlass.wire.fleet.workers import FleetPage, FleetWorker
-from windlass.wire.workers import WorkerInfo
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 

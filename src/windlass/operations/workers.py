@@ -11,6 +11,10 @@ from windlass.engine.access import digest_of
 from windlass.engine.fleet.credentials import CODE_REFUSED
 from windlass.engine.fleet.enrolment import ANYONE, Enrolment
 from windlass.engine.fleet.workers import find_worker
+from windlass.messages.enrolment import EnrolReply, EnrolRequest, LeaveRequest
+from windlass.messages.numbers import Id, NameOrId
+from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.workers import Changed, WorkerInfo, WorkerList
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
@@ -18,10 +22,6 @@ from windlass.operations.dispatch.routes import Routes
 from windlass.operations.rights import authorize
 from windlass.operations.services import Services
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.enrolment import EnrolReply, EnrolRequest, LeaveRequest
-from windlass.wire.numbers import Id, NameOrId
-from windlass.wire.sync import SyncReply, SyncRequest
-from windlass.wire.workers import Changed, WorkerInfo, WorkerList
 
 SYNC_LIMIT: Final = 64 * 1024 * 1024
 

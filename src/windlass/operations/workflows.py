@@ -16,6 +16,18 @@ from windlass.domain.values.errors import NotFound, UnknownName
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.sync.results import Results, resolved, results_of
+from windlass.messages.jobs import JobList
+from windlass.messages.numbers import Cursor, Id
+from windlass.messages.reactions import conceal
+from windlass.messages.schedules import ReactionList
+from windlass.messages.workflows import (
+    CanceledWorkflow,
+    CancelWorkflow,
+    RetriedWorkflow,
+    RetryWorkflow,
+    Workflow,
+    WorkflowList,
+)
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
@@ -24,18 +36,6 @@ from windlass.operations.parse import namespace_of, parse_label, search_text
 from windlass.operations.plan_rendering import show_reaction
 from windlass.operations.rights import Rights
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import JobList
-from windlass.wire.numbers import Cursor, Id
-from windlass.wire.reactions import conceal
-from windlass.wire.schedules import ReactionList
-from windlass.wire.workflows import (
-    CanceledWorkflow,
-    CancelWorkflow,
-    RetriedWorkflow,
-    RetryWorkflow,
-    Workflow,
-    WorkflowList,
-)
 
 routes = Routes("/api/v1/workflows", "workflows")
 

@@ -9,9 +9,9 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.matching.isolation import Isolation
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.sync import Outcome
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.sync import Outcome
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):

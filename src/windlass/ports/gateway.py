@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.files import StackReport
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.files import StackReport
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 
 
 class Holder(NamedTuple):

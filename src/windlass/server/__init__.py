@@ -1,4 +1,4 @@
 """The HTTP server: the application, its routes, and what runs it on a socket.
 
-`wiring/server.py` and the commands import it; clients and the embedded engine must not.
+`assembly/server.py` and the commands import it; clients and the embedded engine must not.
 """

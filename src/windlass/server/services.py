@@ -22,7 +22,7 @@ NO_PLUGINS: Final[Mapping[str, RunningPart]] = MappingProxyType({})
 
 
 class ServerServices(Services, frozen=True, eq=False, kw_only=True):
-    """Everything that routes call; `windlass.wiring.server` builds it."""
+    """Everything that routes call; `windlass.assembly.server` builds it."""
 
     feed: Feed
     live: LiveHub

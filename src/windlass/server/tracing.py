@@ -12,6 +12,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.ids import shown_attempt
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.operations.dispatch.call import Call
 from windlass.ports.clock import Clock
 from windlass.server.workflow_spans import WorkflowSpans
@@ -20,7 +21,6 @@ from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.attributes import of_job, of_sending
 from windlass.tracing.current import with_trace
 from windlass.tracing.exporting import Made, Tracing
-from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 MAX_OPEN: Final = 100_000  # traced jobs that are remembered
 HEADER: Final = b"traceparent"

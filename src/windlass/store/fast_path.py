@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from windlass.domain.rows.records import JobColumns
+from windlass.messages.sync import Assignment, Finished
 from windlass.store.store import Store
-from windlass.wire.sync import Assignment, Finished
 
 Place = tuple[int, int]  # rank, job
 

@@ -9,11 +9,11 @@ import msgspec
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, read_invalid_input
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import about_one, with_ids
 from windlass.tasks.task import spec_of
 from windlass.tracing.current import current_trace, with_trace
-from windlass.wire.jobs import SubmitReply, SubmitRequest
 
 SCRATCH: Final = b"scratch"  # requests from a job to its agent
 PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, the limit of servers

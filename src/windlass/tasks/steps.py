@@ -21,12 +21,12 @@ from windlass.domain.values.errors import (
     read_invalid_input,
 )
 from windlass.domain.values.quantities import DurationLike, parse_duration_ms
+from windlass.messages.jobs import Job
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.tasks.current import Answer, Canceled, Current, current, find_current
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.submitting import AsyncChildJob, ChildJob, failure_of
 from windlass.tasks.task import Task, known_task
-from windlass.wire.jobs import Job
-from windlass.wire.steps import StepReply, StepRequest
 
 if TYPE_CHECKING:
     from windlass.tasks.values.calls import CallCodec

@@ -17,10 +17,10 @@ from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.tasks.references import RESULT, references_in, results_in
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.json_values import check_depth
+from windlass.messages.jobs import NewWorkflow, SubmitRequest
+from windlass.messages.reactions import parse_reactions
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import with_ids
-from windlass.wire.jobs import NewWorkflow, SubmitRequest
-from windlass.wire.reactions import parse_reactions
 
 ANY_NAMESPACE = "*"
 NO_FILES = (

@@ -5,6 +5,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.messages.jobs import NewWorkflow
 from windlass.tasks.submitting import Submits, about_one
 from windlass.tasks.values.plain import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
@@ -13,7 +14,6 @@ from windlass.transactions.failures import explain_failure
 from windlass.transactions.jobs import TransactionJob
 from windlass.transactions.requests import Request, check_request
 from windlass.transactions.statements import Plan, Rows, on_postgres, on_sqlite
-from windlass.wire.jobs import NewWorkflow
 
 P = ParamSpec("P")
 R = TypeVar("R")

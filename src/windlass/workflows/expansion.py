@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import NewWorkflow
+from windlass.messages.jobs import NewWorkflow
 from windlass.workflows.checking import check, fitting
 from windlass.workflows.conditions import Condition
 from windlass.workflows.files import Files, LocalFiles, NoFiles

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import Job
+from windlass.messages.jobs import Job
 
 MAX_ALIKE: Final = 10  # jobs of one entry that are drawn one by one
 

@@ -19,8 +19,8 @@ from windlass.domain.tasks.references import TEXT
 from windlass.domain.tasks.shell import ShellTask
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
-from windlass.wire.jobs import NewWorkflow
-from windlass.wire.reactions import Reaction, parse_reactions
+from windlass.messages.jobs import NewWorkflow
+from windlass.messages.reactions import Reaction, parse_reactions
 from windlass.workflows.format import OF_COMMANDS
 from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, Referring, plain
 from windlass.workflows.substitution import SHELL

@@ -30,8 +30,8 @@ from windlass.domain.job.validation import Validator
 from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.names import did_you_mean
+from windlass.messages.jobs import SubmitRequest
 from windlass.tasks.task import task
-from windlass.wire.jobs import SubmitRequest
 from windlass.workflows.expansion import expand
 from windlass.workflows.format import published
 from windlass.workflows.nodes import Misdescribed

@@ -7,7 +7,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.domain.values.errors import Conflict
-from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
+from windlass.messages.sync import Assignment, Finished, Released, Started, SyncReply
 
 Report = Callable[[Agent, Assignment], Awaitable[SyncReply]]
 

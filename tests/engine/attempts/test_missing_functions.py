@@ -10,7 +10,7 @@ from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import KNOWN, MISSING, UNSEEN, VERSIONS
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.wire.sync import Assignment, Released, SyncReply
+from windlass.messages.sync import Assignment, Released, SyncReply
 
 FUNCTION = "shop.tasks:send_mail"
 WHY = "ModuleNotFoundError: No module named 'shop'"

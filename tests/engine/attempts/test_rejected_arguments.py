@@ -6,7 +6,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.wire.sync import Assignment, Finished, SyncReply
+from windlass.messages.sync import Assignment, Finished, SyncReply
 
 WHY = "expected args.width to be a number, got 'wide'"
 CONFIGURATION = FailureClass.CONFIGURATION

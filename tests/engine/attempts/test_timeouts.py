@@ -8,7 +8,7 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 BACKSTOP = 10 * SECOND + 30 * SECOND  # the grace of a process, and one heartbeat
 

@@ -11,7 +11,7 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from tests.engine.support.rigs import Rigs
 from windlass.domain.matching.indices import read_indices
 from windlass.engine.verify.check import verify
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 GPUS = {"system:gpus": 3, "indices:gpus": ["0", "1", "2"]}
 

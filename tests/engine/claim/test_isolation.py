@@ -5,7 +5,7 @@ import pytest
 from tests.engine.support.rig import Rig
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 WEAK = {OFFERED: ["process", "user"]}
 STRONG = {OFFERED: ["process", "user", "sandbox", "container"]}

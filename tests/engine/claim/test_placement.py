@@ -10,8 +10,8 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.matching.rates import Rate
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.fleet.queues import adopt_leases
-from windlass.wire.sync import Assignment
-from windlass.wire.workers import QueueLimits
+from windlass.messages.sync import Assignment
+from windlass.messages.workers import QueueLimits
 
 BIG = {"system:cpus": 8, "system:memory": 16 * 2**30, "resource:licences": 2}
 

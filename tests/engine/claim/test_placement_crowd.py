@@ -22,8 +22,8 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.engine.engine import Engine
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.wire.sync import Assignment
-from windlass.wire.workers import QueueLimits
+from windlass.messages.sync import Assignment
+from windlass.messages.workers import QueueLimits
 
 ROUNDS = 20
 WORKERS: tuple[dict[str, object], ...] = (

@@ -15,7 +15,7 @@ from windlass.domain.matching.claim_planning import in_turn
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
-from windlass.wire.sync import SyncReply
+from windlass.messages.sync import SyncReply
 
 FOUR = {"system:cpus": 4}
 

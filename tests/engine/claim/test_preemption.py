@@ -7,8 +7,8 @@ import pytest
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
 from windlass.domain.matching.rates import Rate
-from windlass.wire.sync import Assignment
-from windlass.wire.workers import QueueLimits
+from windlass.messages.sync import Assignment
+from windlass.messages.workers import QueueLimits
 
 FOUR = {"system:cpus": 4}
 

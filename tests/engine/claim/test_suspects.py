@@ -8,7 +8,7 @@ from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.retries import RetryPolicy
-from windlass.wire.sync import Assignment, Finished
+from windlass.messages.sync import Assignment, Finished
 
 
 async def die(rig: Rig, agent: Agent, slots: int = 4) -> None:

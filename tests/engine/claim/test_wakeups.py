@@ -9,7 +9,7 @@ from tests.engine.support.rig import Rig, Turn
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.wire.sync import Finished, SyncReply
+from windlass.messages.sync import Finished, SyncReply
 
 WAIT = 20_000
 

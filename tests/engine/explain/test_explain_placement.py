@@ -5,7 +5,7 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.job.forms import NEVER
 from windlass.domain.matching.rates import Rate
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 GIB = 1024**3
 

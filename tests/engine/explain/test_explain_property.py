@@ -13,7 +13,7 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 GIB = 1024**3
 REPO = Concurrency("repo")

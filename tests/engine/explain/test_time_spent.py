@@ -8,7 +8,7 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.rates import Rate
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import NotFound
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 
 async def parts(rig: Rig, job: int) -> dict[str, float]:

@@ -12,7 +12,7 @@ from tests.engine.support.filing import Desk, holder_of, one
 from tests.engine.support.rig import MINUTE, Rig
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.files.artifacts import upload_key
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 LOOKUP = {"$lookup": "env/bookworm"}
 

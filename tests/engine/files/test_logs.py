@@ -15,7 +15,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
 from windlass.engine.files.follow_log import GIVEN_UP_MS, LogPosition, follow_growing, next_part
 from windlass.engine.verify import verify
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 
 async def running(rig: Rig) -> tuple[Agent, Assignment]:

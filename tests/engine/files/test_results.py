@@ -12,7 +12,7 @@ from tests.engine.support.rig import Rig
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.sync.results import Results
-from windlass.wire.sync import Assignment, Finished
+from windlass.messages.sync import Assignment, Finished
 
 
 def result(job: int | str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event, EventKind, Level, level_of
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 RESOURCE = FailureClass.RESOURCE
 NETWORK = FailureClass.NETWORK

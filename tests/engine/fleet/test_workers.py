@@ -15,8 +15,8 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.workers import MAX_PENDING
 from windlass.engine.history.event_lines import WorkerNames
+from windlass.messages.sync import Finished
 from windlass.operations.queries import Queries
-from windlass.wire.sync import Finished
 
 
 async def ready_agent(rig: Rig, name: str = "worker-1", **fields: Any) -> Agent:

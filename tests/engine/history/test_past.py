@@ -21,11 +21,11 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.series import SeriesLoop
+from windlass.messages.jobs import Job
 from windlass.operations.overview import Overviews
 from windlass.operations.past import moments as past
 from windlass.operations.past.jobs import PastJobs
 from windlass.operations.queries import Queries
-from windlass.wire.jobs import Job
 
 ADMIN = Identity(1, "admin", Role.ADMIN)
 STRANGER = Identity(2, "stranger", Role.VIEWER, namespaces=("elsewhere",))

@@ -10,7 +10,7 @@ from windlass.domain.rows.statistics import Summary
 from windlass.engine.history.statistics import SETTLED_MS, Kinds
 from windlass.engine.loops import statistics
 from windlass.engine.loops.statistics import StatisticsLoop, StatisticsReport
-from windlass.wire.sync import Outcome
+from windlass.messages.sync import Outcome
 
 
 async def run_one(rig: Rig, ms: int, outcome: Outcome = "completed", **fields: Any) -> int:

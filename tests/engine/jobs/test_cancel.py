@@ -5,7 +5,7 @@ import pytest
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.job.forms import Concurrency
 from windlass.engine.commands import jobs as commands
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 
 async def cancel(rig: Rig, job: int) -> tuple[str | None, bool]:

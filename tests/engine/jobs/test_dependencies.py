@@ -8,7 +8,7 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import HOUR, MINUTE, Rig
 from windlass.domain.values.errors import Conflict
 from windlass.domain.values.ids import JobId
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 
 async def finish_next(agent: Agent, outcome: str = "completed") -> int:

@@ -7,8 +7,8 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
+from windlass.messages.jobs import LinkedJob
 from windlass.operations.queries import Queries
-from windlass.wire.jobs import LinkedJob
 from windlass.workflows.graph import Edge, graph_of_jobs
 
 ROOT = Identity(1, "root", Role.ADMIN)

@@ -8,7 +8,7 @@ from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import Rig
 from windlass.engine.pools import pools
 from windlass.engine.pools import snapshot as pool_fleet
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 WORKER = {"resources": {"cpus": 8}}
 LARGE: dict[str, Any] = {"resources": {"cpus": 4}}

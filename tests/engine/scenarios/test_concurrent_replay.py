@@ -23,7 +23,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 ROUNDS = 25
 

@@ -24,7 +24,7 @@ from windlass.domain.schedules import ReactionKind, ReactionState
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.webhooks import TRIES
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.reactions import CONCEALED, conceal, parse_reactions
+from windlass.messages.reactions import CONCEALED, conceal, parse_reactions
 
 SECRET = "open sesame"
 LOOPBACK = "127.0.0.0/8"

@@ -11,7 +11,7 @@ from windlass.domain.rows.steps import StepState
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.steps.joins import end_joins
 from windlass.engine.verify.check import verify
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 PENDING, DONE, TIMED_OUT = StepState
 

@@ -9,8 +9,8 @@ from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.steps import StepKind
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.fleet.epochs import begin_epoch
+from windlass.messages.sync import Assignment
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Assignment
 
 
 def holder(agent: Agent, job: Assignment) -> Holder:

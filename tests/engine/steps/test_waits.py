@@ -16,7 +16,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.retention import trim_signals
 from windlass.engine.steps import resume
 from windlass.engine.verify.check import verify
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 DEFAULT = "default"
 PENDING, DONE, TIMED_OUT = StepState

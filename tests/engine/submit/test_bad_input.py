@@ -15,7 +15,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.quantities import DURATION_LIMIT_MS
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
+from windlass.messages.sync import Finished, Held, Released, Started, SyncRequest
 
 NAN = float("nan")
 HUGE = 2**70

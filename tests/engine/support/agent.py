@@ -7,7 +7,7 @@ from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.engine.attempts.activity import Activity
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.wire.sync import (
+from windlass.messages.sync import (
     Assignment,
     Finished,
     Held,

@@ -7,8 +7,8 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.rig import Rig
 from windlass.blobs.memory import MemoryBlobs
 from windlass.engine.files.files import Files
+from windlass.messages.sync import Assignment
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Assignment
 
 
 class RigClock:

@@ -25,7 +25,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.sync import Assignment, Finished, Released, Started, SyncReply
+from windlass.messages.sync import Assignment, Finished, Released, Started, SyncReply
 
 STATUSES = {
     "drain": WorkerStatus.DRAINING,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from tests.engine.support.agent import Agent
 from tests.engine.support.cloud import Cloud, ServerKilledError, Sky
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
+from windlass.messages.sync import Assignment
 from windlass.ports.provider import Machine, Order, ProviderFault
-from windlass.wire.sync import Assignment
 
 JOB_MS = 3 * MINUTE
 BOOT_MS = 2 * MINUTE

@@ -19,10 +19,10 @@ from windlass.domain.values.errors import WindlassError
 from windlass.engine.fleet.epochs import begin_epoch
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.sync import fast_path as hot
+from windlass.messages.sync import Assignment, Finished, SyncReply
+from windlass.messages.workers import QueueLimits
 from windlass.store.fast_path import FastPathRules, PlainSync, PlainSynced
 from windlass.store.postgres.fast_path import PostgresFastPath
-from windlass.wire.sync import Assignment, Finished, SyncReply
-from windlass.wire.workers import QueueLimits
 
 STEPS = 150
 SLOTS = 4

@@ -11,8 +11,8 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.engine.files import stacks as asking
 from windlass.engine.files.stacks import Stacks
-from windlass.wire.files import StackFrame, StackReport, StackThread
-from windlass.wire.sync import Assignment, SyncReply
+from windlass.messages.files import StackFrame, StackReport, StackThread
+from windlass.messages.sync import Assignment, SyncReply
 
 WAIT_MS = 4_000
 

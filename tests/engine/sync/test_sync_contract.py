@@ -5,7 +5,7 @@ import pytest
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.wire.sync import Finished, Released, Started
+from windlass.messages.sync import Finished, Released, Started
 
 
 async def test_a_lost_reply_is_sent_again_and_counts_against_want(rig: Rig) -> None:

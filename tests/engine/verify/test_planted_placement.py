@@ -15,9 +15,9 @@ from windlass.domain.matching.rates import Rate
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.verify.check import judge, verify
+from windlass.messages.workers import QueueLimits
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sqlite.memory import MemoryStore
-from windlass.wire.workers import QueueLimits
 
 ASSIGNED = State.ASSIGNED.code
 

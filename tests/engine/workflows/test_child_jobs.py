@@ -8,8 +8,8 @@ from tests.engine.support.rig import Rig
 from tests.support.specs import spec_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.messages.sync import Assignment
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Assignment
 
 
 def holder_of(agent: Agent, job: Assignment) -> Holder:

@@ -10,7 +10,7 @@ from tests.support.forms import by_form
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 pytestmark = pytest.mark.slow
 

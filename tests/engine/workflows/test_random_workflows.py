@@ -19,7 +19,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.sync import Assignment, Finished
+from windlass.messages.sync import Assignment, Finished
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -9,8 +9,8 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished
 
 
 async def newest_states(rig: Rig, workflow: int) -> dict[str, str]:

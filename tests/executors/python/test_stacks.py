@@ -13,7 +13,7 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.files.stacks import Stacks
 from windlass.executors import load_executors
-from windlass.wire.files import StackThread
+from windlass.messages.files import StackThread
 
 
 def innermost(threads: list[StackThread] | None, function: str) -> str:

@@ -14,6 +14,8 @@ import trustme
 from tests.server.connections.raw import Wire, place_of, request, status_of
 from tests.support.running import run
 from tests.support.waiting import until
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import running_services
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.settings import OwnCertificate, own_certificate, trust_for
 from windlass.client.transport import ServerError, Transport
@@ -21,14 +23,12 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
+from windlass.messages.enrolment import EnrolRequest
+from windlass.messages.sync import SyncRequest
 from windlass.server.app import start_serving
 from windlass.server.connections.tls import TlsFiles, load_context
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import ServerServices
-from windlass.wire.enrolment import EnrolRequest
-from windlass.wire.sync import SyncRequest
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import running_services
 
 
 class Files(NamedTuple):

@@ -8,8 +8,8 @@ from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
+from windlass.messages.sync import Finished, Started
 from windlass.operations.spells import Machine, machines_of, sizes_of, spells_of
-from windlass.wire.sync import Finished, Started
 
 
 async def _history(server: RunningServer, path: str, client: Any = None, **query: str) -> Any:

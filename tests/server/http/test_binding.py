@@ -7,12 +7,12 @@ import pytest
 
 from windlass.domain.access.rights import Action
 from windlass.domain.values.errors import WindlassError
+from windlass.messages.jobs import JOB_FILTERS, Where
+from windlass.messages.numbers import Id
 from windlass.operations.dispatch.binding import Binder, Body, explain_misfit, signature_of
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Route
 from windlass.server.app import ROUTES
-from windlass.wire.jobs import JOB_FILTERS, Where
-from windlass.wire.numbers import Id
 
 
 class Thing(msgspec.Struct, forbid_unknown_fields=True):

@@ -23,10 +23,10 @@ from schemathesis.generation import GenerationMode
 from tests.support.forms import LONG, by_form
 from tests.support.running import run
 from tests.support.running_server import JSON, RunningServer, job, running_server
+from windlass.assembly.stores import upgrade_store
 from windlass.domain.access.rights import Role
 from windlass.server.http.openapi import describe
 from windlass.server.routes import ALL
-from windlass.wiring.stores import upgrade_store
 
 ROUNDS: Final = by_form(1, int(os.environ.get("FUZZ_ROUNDS", "10")))
 EXAMPLES: Final = by_form(1, 6)  # of each operation, kind of data and round

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
+from windlass.assembly.stores import upgrade_store
 from windlass.domain.access.rights import Role
-from windlass.wire.sync import Assignment
-from windlass.wiring.stores import upgrade_store
+from windlass.messages.sync import Assignment
 
 NUMBERS: Final = (2**31, 2**63, 2**64, -1)
 FLOW: Final = {"name": "t", "jobs": {"a": {"run": ["true"]}}}

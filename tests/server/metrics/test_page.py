@@ -15,10 +15,10 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.engine.loops.pools import PoolsLoop
+from windlass.messages.sync import Finished
 from windlass.server.metrics.catalogue import CATALOGUE, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.series import ShownNames
 from windlass.server.plugins import server_parts
-from windlass.wire.sync import Finished
 
 SERIES = re.compile(r"^(\w+)(?:\{(.*)\})? \S+$")
 LABEL = re.compile(r'(\w+)="')

@@ -15,7 +15,7 @@ from tests.support.running_server import (
 from windlass.client.transport import ServerError
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 
 async def _holding(server: RunningServer) -> tuple[FakeWorker, int]:

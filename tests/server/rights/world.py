@@ -10,8 +10,8 @@ import aiohttp
 
 from tests.server.rights.callers import OWN, Caller, everybody
 from tests.support.running_server import RAW, FakeWorker, RunningServer, job, running_server
+from windlass.messages.sync import Finished, Started
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished, Started
 
 MARK: Final = "hidden-mark"  # in everything that only the own namespace may see
 CONTENT: Final = f"what {MARK} made".encode()

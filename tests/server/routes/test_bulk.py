@@ -9,7 +9,7 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.engine.commands import bulk
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 PATH = "/api/v1/jobs/bulk"
 

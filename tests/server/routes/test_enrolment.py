@@ -10,13 +10,13 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, running_server
 from tests.support.waiting import until
+from windlass.assembly.http_agent import http_agent
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import ServerError, Transport
 from windlass.clock import RealSecrets
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.epochs import begin_epoch
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wiring.http_agent import http_agent
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import recall

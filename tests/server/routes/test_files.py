@@ -20,8 +20,8 @@ from windlass.client.transport import ServerError, Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished
 
 PAGE = b"<script>alert(1)</script>"
 

@@ -14,7 +14,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.engine.graphs import graphs
 from windlass.engine.graphs.graphs import CHUNK
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.wire.sync import Finished, Started
+from windlass.messages.sync import Finished, Started
 
 
 async def make(server: RunningServer, *jobs: dict[str, Any], **fields: Any) -> int:

@@ -7,7 +7,7 @@ from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import DEFAULT_NAMESPACE
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 
 async def _ended(server: RunningServer, **fields: Any) -> int:

@@ -10,7 +10,7 @@ from tests.support.running_server import RunningServer, error_of, job, running_s
 from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.retries import RetryPolicy
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 # The design's names, in its order, and what is shown beside them.
 FIELDS = [

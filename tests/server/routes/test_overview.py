@@ -17,11 +17,11 @@ from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.history import series
 from windlass.engine.loops.series import SeriesLoop
+from windlass.messages.sync import Finished
 from windlass.operations import attention
 from windlass.operations.overview import Table
 from windlass.operations.past.slots import Span
 from windlass.store.sql.transaction import WriteTx
-from windlass.wire.sync import Finished
 
 OVERVIEW = "/api/v1/overview"
 ATTENTION = "/api/v1/attention"

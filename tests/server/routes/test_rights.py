@@ -12,9 +12,9 @@ from windlass.domain.access.rights import Role
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.sync import Finished
 
 
 async def _workflow(server: RunningServer, by: httpx.AsyncClient) -> int:

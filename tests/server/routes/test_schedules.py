@@ -12,7 +12,7 @@ from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Unreachable
-from windlass.wire.schedules import ScheduleRequest, TemplateRequest
+from windlass.messages.schedules import ScheduleRequest, TemplateRequest
 
 SECRET = "never shown"
 HOOK = {"webhook": {"url": "https://example.com/hook", "secret": SECRET}}

@@ -9,10 +9,10 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.steps import StepRequest
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.steps import StepRequest
-from windlass.wire.sync import Finished
 
 
 async def suspended(server: RunningServer, worker: FakeWorker, number: int, **asked: Any) -> None:

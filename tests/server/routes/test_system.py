@@ -10,8 +10,8 @@ import httpx
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.engine.transaction.counters import Metrics
+from windlass.messages.sync import Finished
 from windlass.server.metrics import Meters
-from windlass.wire.sync import Finished
 
 METRICS = (
     'windlass_queue_depth{queue="default"} 1.0',

@@ -17,8 +17,8 @@ from windlass.domain.access.rights import Role
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound
+from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.wire.sync import Finished
 
 DATA = b"some bytes"
 DIGEST = hashlib.sha256(DATA).hexdigest()

@@ -13,7 +13,7 @@ from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.rights import Role
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 # The design's names and the contract's, and what is shown beside them.
 FIELDS = {

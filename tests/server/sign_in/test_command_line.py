@@ -18,7 +18,7 @@ from windlass.client.login.stored import Login, Logins
 from windlass.client.settings import announce, find_server
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.wire.access import WhoAmI
+from windlass.messages.access import WhoAmI
 
 
 @pytest.fixture

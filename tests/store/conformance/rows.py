@@ -31,7 +31,7 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId, WorkflowId
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code

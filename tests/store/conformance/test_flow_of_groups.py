@@ -30,8 +30,8 @@ from windlass.domain.rows.records import (
     Worker,
 )
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkflowId
+from windlass.messages.sync import Finished
 from windlass.store.sql.transaction import WriteTx
-from windlass.wire.sync import Finished
 
 BLOCKED = State.BLOCKED.code
 CANCELED = State.CANCELED.code

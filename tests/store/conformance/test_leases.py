@@ -25,9 +25,9 @@ from windlass.domain.values.ids import (
     WorkflowId,
     shown_attempt,
 )
+from windlass.messages.sync import Assignment
 from windlass.store.sql.leases import Marked
 from windlass.store.sql.transaction import WriteTx
-from windlass.wire.sync import Assignment
 
 NOW = 50_000
 

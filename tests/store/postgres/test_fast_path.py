@@ -18,12 +18,12 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.verify import verify
+from windlass.messages.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres import outcome
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.store import News
-from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 
 STRIKE = "strike here"  # the proxy's fault applies to what carries this
 LONG_ENOUGH_S = 30

@@ -7,6 +7,7 @@ import pytest
 
 from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
+from windlass.assembly import stores
 from windlass.domain.config import Config
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.news import (
@@ -18,7 +19,6 @@ from windlass.store.postgres.news import (
     payloads,
 )
 from windlass.store.store import News
-from windlass.wiring import stores
 
 
 def test_news_of_one_moment_are_one_message() -> None:

@@ -9,10 +9,10 @@ from structlog.testing import capture_logs
 from tests.support.postgres import USER, PostgresServer
 from tests.support.running import run
 from tests.support.waiting import until
+from windlass.assembly.backend import ServerOptions, running_backend
+from windlass.assembly.stores import begin_epoch_of, upgrade_store, verify_store
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict, StoreUnavailable
-from windlass.wiring.backend import ServerOptions, running_backend
-from windlass.wiring.stores import begin_epoch_of, upgrade_store, verify_store
 
 
 class Role:

@@ -19,10 +19,10 @@ from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
+from windlass.messages.sync import Finished, SyncRequest
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.session import QUERIES
-from windlass.wire.sync import Finished, SyncRequest
 
 JOBS = 100_000
 FINISHED = 100

@@ -16,11 +16,11 @@ from tests.support.running import run
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
+from windlass.messages.sync import Assignment
 from windlass.store.postgres.session import QUERIES
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.sql.places import Probe
 from windlass.store.sql.transaction import ReadTx, WriteTx
-from windlass.wire.sync import Assignment
 
 T = TypeVar("T")
 

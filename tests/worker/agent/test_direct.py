@@ -14,9 +14,9 @@ from tests.cli.program import Program
 from tests.embedded import functions
 from tests.support.running import run
 from tests.support.waiting import until
+from windlass.assembly.backend import Backend, ServerOptions, running_without_server
+from windlass.assembly.stores import upgrade_store
 from windlass.engine.verify import verify
-from windlass.wiring.backend import Backend, ServerOptions, running_without_server
-from windlass.wiring.stores import upgrade_store
 
 PATIENCE_S = 90
 

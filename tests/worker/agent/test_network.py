@@ -7,8 +7,8 @@ import pytest
 
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.values.errors import Unreachable
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.worker.agent.direct import DirectGateway
 
 

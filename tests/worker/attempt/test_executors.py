@@ -8,8 +8,8 @@ from tests.worker.rig import SHORT, Rig, play, state_of
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.values.errors import Unreachable
 from windlass.engine.engine import Engine
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.executor import JobContext, Result
-from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.worker.agent.direct import DirectGateway
 
 

@@ -9,9 +9,9 @@ from structlog.testing import capture_logs
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.traces import attempt_trace, parse_trace
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.sync import Assignment, Finished, Released
 from windlass.tracing.exporting import Made, Tracing
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.records import MAX_LINES, Record, Records
 from windlass.worker.attempt.spec import read_spec
 

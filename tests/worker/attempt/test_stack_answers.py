@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from windlass.domain.values.errors import Conflict
+from windlass.messages.files import StackFrame, StackReport, StackThread
 from windlass.ports.gateway import Holder
-from windlass.wire.files import StackFrame, StackReport, StackThread
 from windlass.worker.attempt import stacks
 from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.stacks import tell_stack

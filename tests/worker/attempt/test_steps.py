@@ -14,8 +14,8 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.gateway import Holder
-from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.attempt import calls
 
 HOLDER = Holder(1, 1, 7, 1)

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world.world import VirtualClock
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.worker.core.agent_core import AgentCore
 from windlass.worker.core.deadline import Deadline
 from windlass.worker.core.ports import AttemptEnded, Ports, Report, StopReason

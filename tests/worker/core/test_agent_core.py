@@ -21,8 +21,8 @@ from tests.worker.core.scripted import (
 from windlass.client.transport import ServerError
 from windlass.domain.config import LEASE_MARGIN_MS
 from windlass.domain.values.errors import Conflict, StoreUnavailable, Unreachable
+from windlass.messages.sync import Finished, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
-from windlass.wire.sync import Finished, SyncReply, SyncRequest
 from windlass.worker.core.agent_core import RIVALRY
 
 SOFT_S = (LEASE_MS - HEARTBEAT_MS // 3 - LEASE_MARGIN_MS - GRACE_MS) / 1000

@@ -2,8 +2,8 @@
 
 from tests.support.virtual import run_virtual
 from tests.worker.core.scripted import ScriptedStarter, assignment
+from windlass.messages.sync import Finished, Held, Refusal, Released, Stop
 from windlass.ports.loop_time import pass_time
-from windlass.wire.sync import Finished, Held, Refusal, Released, Stop
 from windlass.worker.core.slots import Slots
 
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.text import print_json, say
-from windlass.wire.schedules import SchedulePut
-from windlass.wire.workers import Changed
+from windlass.messages.schedules import SchedulePut
+from windlass.messages.workers import Changed
 from windlass_fuzz.buckets.expiry import DAYS, set_expiry_rule
 from windlass_fuzz.buckets.layout import builds_prefix
 from windlass_fuzz.cli.app import (

@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.wire.schedules import ScheduleRequest
+from windlass.messages.schedules import ScheduleRequest
 from windlass_fuzz.config.combinations import combinations_of
 from windlass_fuzz.config.solver_file import ROLES, STANDARD_INPUT, Role, Solver
 

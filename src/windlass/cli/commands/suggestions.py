@@ -53,7 +53,7 @@ def _warn_of_task(task: str, known: list[str]) -> None:
 
 def queue_names(at: Connection) -> list[str]:
     """Returns the names of the standard queues and of those on the server."""
-    from windlass.wire.workers import QueueList
+    from windlass.messages.workers import QueueList
 
     found = at.call("GET", "/api/v1/queues", QueueList).queues
     return [*STANDARD_QUEUES, *(queue.name for queue in found)]
@@ -61,7 +61,7 @@ def queue_names(at: Connection) -> list[str]:
 
 def task_names(at: Connection) -> list[str]:
     """Returns the tasks that the known workers can run."""
-    from windlass.wire.workers import WorkerList
+    from windlass.messages.workers import WorkerList
 
     found = at.call("GET", "/api/v1/workers", WorkerList).workers
     return [task for worker in found for task in worker.metadata.get(ALLOWED_TASKS, ())]
@@ -72,27 +72,27 @@ def _hint(name: str, known: list[str]) -> str:
 
 
 def _templates(at: Connection) -> list[str]:
-    from windlass.wire.schedules import TemplateList
+    from windlass.messages.schedules import TemplateList
 
     found = at.call("GET", "/api/v1/templates", TemplateList)
     return [template.name for template in found.templates]
 
 
 def _schedules(at: Connection) -> list[str]:
-    from windlass.wire.schedules import ScheduleList
+    from windlass.messages.schedules import ScheduleList
 
     found = at.call("GET", "/api/v1/schedules", ScheduleList)
     return [schedule.name for schedule in found.schedules]
 
 
 def _pools(at: Connection) -> list[str]:
-    from windlass.wire.pools import PoolList
+    from windlass.messages.pools import PoolList
 
     return [pool.name for pool in at.call("GET", "/api/v1/pools", PoolList).pools]
 
 
 def _workers(at: Connection) -> list[str]:
-    from windlass.wire.workers import WorkerList
+    from windlass.messages.workers import WorkerList
 
     return [worker.name for worker in at.call("GET", "/api/v1/workers", WorkerList).workers]
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from windlass.cli.options.flags import Flag, Many, Yes
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import did_you_mean
-from windlass.wire.jobs import Where
+from windlass.messages.jobs import Where
 
 FILTERS: Final = ("queue", "task", "name", "workflow", "namespace", "submitted_by")
 

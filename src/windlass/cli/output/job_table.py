@@ -13,7 +13,7 @@ from windlass.domain.tasks.references import RESULT, TEXT
 from windlass.domain.values.errors import InvalidInput, UnknownName
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import parse_moment, readable_duration
-from windlass.wire.jobs import Job
+from windlass.messages.jobs import Job
 
 if TYPE_CHECKING:
     from rich.table import Table

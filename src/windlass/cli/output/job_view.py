@@ -19,7 +19,7 @@ from windlass.domain.values.quantities import (
     readable_duration,
     readable_size,
 )
-from windlass.wire.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
+from windlass.messages.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
 
 
 def print_job(job: Job, isolation: str | None = None) -> None:

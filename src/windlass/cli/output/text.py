@@ -12,7 +12,7 @@ from windlass.cli.output.escaping import escape, escape_json, escape_log
 from windlass.domain.values.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from windlass.wire.workers import Changed
+    from windlass.messages.workers import Changed
 
 BOLD: Final = "1"
 DIM: Final = "2"

@@ -11,8 +11,8 @@ from windlass.cli.output.text import BOLD, say
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
 from windlass.domain.values.quantities import parse_moment
-from windlass.wire.jobs import Job
-from windlass.wire.workflows import Workflow
+from windlass.messages.jobs import Job
+from windlass.messages.workflows import Workflow
 
 FAILURES: Final = ("failed", "canceled", "aborted", "rejected")
 ENDED: Final = ("completed", "skipped", *FAILURES)

@@ -26,8 +26,8 @@ from windlass.cli.output.tables import STYLES
 from windlass.cli.output.text import say
 from windlass.cli.output.workflow_view import ended_jobs, jobs_of, progress_of, remark_on
 from windlass.client.blocking.client import Client
-from windlass.wire.jobs import Job
-from windlass.wire.workflows import Workflow
+from windlass.messages.jobs import Job
+from windlass.messages.workflows import Workflow
 from windlass.workflows.graph import entry_of
 
 ENDS: Final = frozenset({"completed", "failed", "canceled"})

@@ -13,13 +13,13 @@ from windlass.client.client import AsyncClient, OnUnavailable
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
+from windlass.messages.bulk import Action, BulkReply
+from windlass.messages.jobs import CancelReply, DeleteReply, Job, NewWorkflow, SubmitReply, Where
+from windlass.messages.steps import AnswerReply, Question, SendReply
+from windlass.messages.system import EventInfo
+from windlass.messages.workflows import Workflow as WorkflowInfo
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits
-from windlass.wire.bulk import Action, BulkReply
-from windlass.wire.jobs import CancelReply, DeleteReply, Job, NewWorkflow, SubmitReply, Where
-from windlass.wire.steps import AnswerReply, Question, SendReply
-from windlass.wire.system import EventInfo
-from windlass.wire.workflows import Workflow as WorkflowInfo
 
 if TYPE_CHECKING:  # loaded when they are first used
     from windlass.client.blocking.resources import (

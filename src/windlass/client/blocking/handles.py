@@ -14,10 +14,10 @@ from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
+from windlass.messages.jobs import Job, SubmitReply
+from windlass.messages.workflows import Workflow as WorkflowInfo
 from windlass.tasks.handles import OfOneJob
 from windlass.tasks.submitting import Submits
-from windlass.wire.jobs import Job, SubmitReply
-from windlass.wire.workflows import Workflow as WorkflowInfo
 
 R_co = TypeVar("R_co", covariant=True)
 P = ParamSpec("P")

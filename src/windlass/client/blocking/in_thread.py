@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hasha
 from typing import Any, Protocol, TypeVar, cast
 
 from windlass.client.service import WHOLE_LOG, LogChoice, Service
-from windlass.wire.system import EventInfo
+from windlass.messages.system import EventInfo
 
 T = TypeVar("T")
 

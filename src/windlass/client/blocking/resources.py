@@ -14,10 +14,10 @@ from windlass.client.resources.asynchronous import (
 from windlass.client.resources.pools import AsyncPools
 from windlass.client.resources.tokens import AsyncTokens
 from windlass.domain.explain.explanation import WorkerExplanation
-from windlass.wire.access import TokenCreated, TokenInfo
-from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo
-from windlass.wire.schedules import Schedule, SchedulePut, ScheduleRun, Template, TemplatePut
-from windlass.wire.workers import QueueInfo, WorkerInfo
+from windlass.messages.access import TokenCreated, TokenInfo
+from windlass.messages.pools import CostList, Plan, PoolApplied, PoolInfo
+from windlass.messages.schedules import Schedule, SchedulePut, ScheduleRun, Template, TemplatePut
+from windlass.messages.workers import QueueInfo, WorkerInfo
 
 
 class Workers(InThread[AsyncWorkers]):

@@ -11,7 +11,7 @@ from windlass.client.service import Service
 from windlass.domain.explain.explanation import WorkerExplanation
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import NotFound
-from windlass.wire.schedules import (
+from windlass.messages.schedules import (
     Schedule,
     SchedulePut,
     ScheduleRequest,
@@ -20,7 +20,7 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
-from windlass.wire.workers import QueueInfo, QueueLimits, WorkerInfo
+from windlass.messages.workers import QueueInfo, QueueLimits, WorkerInfo
 
 
 class AsyncWorkers:

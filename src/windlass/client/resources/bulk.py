@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from windlass.client.service import Service
-from windlass.wire.bulk import Action, BulkReply, BulkRequest, RefusedJob
-from windlass.wire.jobs import Where
+from windlass.messages.bulk import Action, BulkReply, BulkRequest, RefusedJob
+from windlass.messages.jobs import Where
 
 TOLD: Final = 20  # refusals that are told one by one
 

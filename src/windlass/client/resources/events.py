@@ -8,8 +8,8 @@ import msgspec
 from windlass.client.calls import Calls
 from windlass.client.reconnect import Reconnect
 from windlass.domain.values.errors import WindlassError
+from windlass.messages.system import EventInfo
 from windlass.ports.loop_time import pass_time
-from windlass.wire.system import EventInfo
 
 PAUSE_SECONDS: Final = 1.0
 _DATA: Final = b"data: "

@@ -7,8 +7,8 @@ from urllib.parse import quote
 from windlass.client.calls import Calls
 from windlass.client.reconnect import Reconnect
 from windlass.client.resources.events import read_events
-from windlass.wire.system import EventInfo
-from windlass.wire.workers import (
+from windlass.messages.system import EventInfo
+from windlass.messages.workers import (
     Changed,
     QueueInfo,
     QueueLimits,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from windlass.client.calls import Calls
-from windlass.wire.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
-from windlass.wire.workers import Changed
+from windlass.messages.pools import CostList, Plan, PoolApplied, PoolInfo, PoolList
+from windlass.messages.workers import Changed
 
 PATH = "/api/v1/pools"
 

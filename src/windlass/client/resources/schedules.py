@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.client.calls import Calls
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.schedules import (
+from windlass.messages.schedules import (
     ReactionInfo,
     ReactionList,
     Schedule,
@@ -22,7 +22,7 @@ from windlass.wire.schedules import (
     TemplatePut,
     TemplateRequest,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
 
 
 class Planning:

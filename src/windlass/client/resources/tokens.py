@@ -5,14 +5,14 @@ from typing import Final
 
 from windlass.client.calls import Calls
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.wire.access import (
+from windlass.messages.access import (
     RotateRequest,
     TokenCreated,
     TokenInfo,
     TokenList,
     TokenRequest,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
 
 PATH: Final = "/api/v1/tokens"
 

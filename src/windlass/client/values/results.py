@@ -8,8 +8,8 @@ import msgspec
 
 from windlass.client.service import Service
 from windlass.domain.tasks.references import FILE, references_in, replaced
+from windlass.messages.jobs import Job
 from windlass.tasks.task import known_task
-from windlass.wire.jobs import Job
 
 _decode: Final = msgspec.json.Decoder().decode
 

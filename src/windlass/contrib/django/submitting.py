@@ -6,9 +6,9 @@ from typing import Any
 
 from windlass.domain.job.job import JobSpec
 from windlass.front import Client, get_test_client
+from windlass.messages.jobs import NewWorkflow
 from windlass.transactions import submitting
 from windlass.transactions.jobs import TransactionJob
-from windlass.wire.jobs import NewWorkflow
 
 
 def submit_in(task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:

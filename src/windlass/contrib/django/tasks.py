@@ -20,8 +20,8 @@ from windlass.contrib.django.submitting import get_client, submit_in
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import NotFound, needs
 from windlass.front import Client
+from windlass.messages.jobs import Job
 from windlass.tasks.task import task
-from windlass.wire.jobs import Job
 
 with needs("django"):
     from django.conf import ENVIRONMENT_VARIABLE

@@ -33,7 +33,7 @@ from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import Finished, Refusal, Released, Started, SyncRequest
+from windlass.messages.sync import Finished, Refusal, Released, Started, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code

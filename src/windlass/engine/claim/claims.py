@@ -15,7 +15,7 @@ from windlass.engine.claim.suspects import mark_suspects
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 QUEUED = State.QUEUED.code
 ASSIGNED = State.ASSIGNED.code

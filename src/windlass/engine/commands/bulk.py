@@ -12,8 +12,8 @@ from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.commands.jobs import Jobs
+from windlass.messages.bulk import BulkReply, RefusedJob
 from windlass.store.store import Store
-from windlass.wire.bulk import BulkReply, RefusedJob
 
 PART: Final = 500  # jobs of one call
 REPORTED: Final = 20  # refusals named in an answer

@@ -5,7 +5,7 @@ from windlass.engine.after_commit import AfterCommit
 from windlass.engine.fleet import queues
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.group_commit import RunStep
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 
 class Queues:

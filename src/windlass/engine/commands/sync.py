@@ -16,7 +16,7 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import SyncReply, SyncRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 
 Attempt = tuple[int, int]  # job, number
 

@@ -18,11 +18,11 @@ from windlass.engine.attempts.attempt_files import is_held, lease_lost
 from windlass.engine.engine import Engine
 from windlass.engine.sync.stacks import WAIT_S, StackRequest
 from windlass.engine.transaction.arguments import check_id
+from windlass.messages.files import Stack, StackReport
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import News
-from windlass.wire.files import Stack, StackReport
 
 FOLDER: Final = "stacks"
 MAX_BYTES: Final = 256 * 1024  # bytes of an answer as JSON

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.enrolment import Stopped
+from windlass.messages.enrolment import Stopped
 
 ANYONE: Final = -1
 MAX_SLOTS: Final = 100_000

@@ -14,7 +14,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.workers import QueueLimits
+from windlass.messages.workers import QueueLimits
 
 MAX_LIMIT = 1_000_000  # maximum of any limit
 HEAVIEST = 1_000

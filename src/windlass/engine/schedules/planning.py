@@ -1,7 +1,7 @@
 """Turns a template or jobs into what the engine submits.
 
 The engine does not know descriptions or jobs in the form clients write. A planner, chosen by the
-wiring, turns them into specs.
+assembly, turns them into specs.
 """
 
 from collections.abc import Mapping, Sequence

@@ -34,9 +34,9 @@ from windlass.engine.schedules.planning import (
 from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.reactions import Reaction
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.reactions import Reaction
 
 SENDING_MS: Final = 120_000  # after this, another server may send a webhook whose sender died
 MESSAGE_LIMIT: Final = 500

@@ -24,6 +24,7 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import Effects, Raise, WorkerLoad
 from windlass.engine.transaction.unit_of_work import depth_of
+from windlass.messages.sync import Finished, SyncReply, SyncRequest
 from windlass.store.fast_path import (
     Arrival,
     FastCommands,
@@ -36,7 +37,6 @@ from windlass.store.fast_path import (
     PlainSync,
     PlainSynced,
 )
-from windlass.wire.sync import Finished, SyncReply, SyncRequest
 
 Q = TypeVar("Q")
 A = TypeVar("A")

@@ -17,8 +17,8 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import Worker
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.effects import WorkerLoad
+from windlass.messages.sync import Assignment
 from windlass.store.fast_path import Limited
-from windlass.wire.sync import Assignment
 
 PLAIN = 0  # stands for the shape of a job without gates
 

@@ -31,7 +31,7 @@ from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.sync.results import Filled, Results, resolved
 from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 
 _MARKS: Final = tuple(f'"{kind}"'.encode() for kind in (LOOKUP, RESULT))
 _BYTE: Final = ord("$")

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from windlass.engine.claim.wakeups import WaitingSyncs
+from windlass.messages.files import StackReport
+from windlass.messages.sync import StackWanted, SyncReply
 from windlass.ports.clock import Chance
-from windlass.wire.files import StackReport
-from windlass.wire.sync import StackWanted, SyncReply
 
 WAIT_S: Final = 6.0  # time that a worker has to answer
 AGAIN_S: Final = 0.5  # a reply may not have reached the worker

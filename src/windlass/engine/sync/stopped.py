@@ -4,7 +4,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.engine.attempts.reports import Done, apply_reports, split_reports
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import Released, SyncRequest
+from windlass.messages.sync import Released, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
 STOPPED = "the worker was stopped"

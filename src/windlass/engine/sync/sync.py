@@ -42,7 +42,7 @@ from windlass.engine.sync.lookups import has_names, resolve, resolve_again
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.wire.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
+from windlass.messages.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
 
 ASSIGNED = State.ASSIGNED.code
 RUNNING = State.RUNNING.code

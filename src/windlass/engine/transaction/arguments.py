@@ -11,7 +11,7 @@ import msgspec
 
 from windlass.domain.tasks.worker_lists import check_lists, check_own_lists
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.sync import Finished, Held, Released, Started, SyncRequest
+from windlass.messages.sync import Finished, Held, Released, Started, SyncRequest
 
 MAX_INT: Final = 2**62
 MAX_COUNT: Final = 2**31 - 1  # limit of stored attempt numbers and job counts

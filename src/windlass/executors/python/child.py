@@ -57,9 +57,9 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.snapshot import use_snapshot
 from windlass.executors.python.stacks import answer_stacks, of_threads
+from windlass.messages.files import StackThread
 from windlass.tasks.current import JOBS, Canceled, Current, enter, make_folders_in
 from windlass.tasks.steps import refuse_caught
-from windlass.wire.files import StackThread
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005

@@ -31,9 +31,9 @@ from windlass.executors.python.messages import (
     frame,
 )
 from windlass.executors.python.stacks import answer_stacks, of_task
+from windlass.messages.files import StackThread
 from windlass.tasks.current import JOBS, Canceled, Current, enter, find_current
 from windlass.tasks.steps import refuse_caught
-from windlass.wire.files import StackThread
 
 FLUSH_AT: Final = 65_536  # characters that a job may write before they are sent
 OUTBOX_LIMIT: Final = 1_048_576  # bytes that may wait for the agent before writers block

@@ -24,8 +24,8 @@ from windlass.executors.python.messages import Call
 from windlass.executors.python.missing import MissingFunctions, describe_modules
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
+from windlass.messages.files import StackThread
 from windlass.ports.executor import Granted, JobContext, Limits, Result
-from windlass.wire.files import StackThread
 
 TICK_S: Final = 0.02
 CHECKED: Final = 1_000

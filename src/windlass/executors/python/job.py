@@ -29,11 +29,11 @@ from windlass.executors.python.missing import Noted
 from windlass.executors.python.process import exit_text
 from windlass.executors.python.stacks import SideChannel
 from windlass.executors.python.variables import advise
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.steps import StepRequest
 from windlass.ports.executor import Exit, JobContext, Result
 from windlass.tasks.current import SCRATCH
 from windlass.tasks.steps import STEP
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.steps import StepRequest
 
 COMPLETED: Final = Result()
 STOPPED: Final = Result(outcome="canceled", failure=FailureClass.CANCELED, message="stopped")

@@ -19,9 +19,9 @@ from windlass.executors.python.messages import (
     Progress,
     Redirect,
 )
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.tasks.current import SCRATCH
 from windlass.tasks.steps import STEP
-from windlass.wire.steps import StepReply, StepRequest
 
 NO_QUEUE = "this function runs without a queue: it cannot submit jobs or ask the server"
 

@@ -14,7 +14,7 @@ from windlass.executors.python.job import (
 )
 from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, Report, Stop
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
-from windlass.wire.files import StackThread
+from windlass.messages.files import StackThread
 
 SHARED: Final = "its process had to be killed, because another job in it did not stop"
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 
 from windlass.domain.tasks.python import FunctionTask, read_call
 from windlass.domain.values.errors import InvalidInput
+from windlass.messages.files import StackThread
 from windlass.ports.executor import JobContext, Result
 from windlass.tasks.task import Task, named_tasks
-from windlass.wire.files import StackThread
 
 
 @runtime_checkable

@@ -31,9 +31,9 @@ from windlass.executors.python.messages import (
     send_file,
 )
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
+from windlass.messages.files import StackThread
 from windlass.ports.executor import Result
 from windlass.ports.loop_time import pass_time
-from windlass.wire.files import StackThread
 
 # Calls in the queue beyond the running ones. It is refilled when half of them are gone: waking a
 # process for each single call costs more than most short calls do.

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.wire.files import StackFrame, StackThread
+from windlass.messages.files import StackFrame, StackThread
 
 MAX_FRAMES: Final = 200  # the innermost frames of a thread
 MAX_THREADS: Final = 50

@@ -14,6 +14,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.messages.jobs import Job, JobList
 from windlass.operations.dependencies import NO_DEPENDENCIES
 from windlass.operations.orders import format_place
 from windlass.operations.past.moments import PastPoint, find_point
@@ -21,7 +22,6 @@ from windlass.operations.past.rewind import Course, rewind
 from windlass.operations.render import show_job, show_transitions
 from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.jobs import Job, JobList
 
 LOOKED: Final = 500  # jobs that one page looks at
 PART: Final = 5  # jobs that are rewound in one view

@@ -18,11 +18,11 @@ from windlass.engine.verify.findings import Findings
 from windlass.engine.verify.known import SnapshotIndex
 from windlass.engine.verify.past import WorkerPast
 from windlass.engine.verify.replay import Replay
+from windlass.messages.workers import WorkerInfo
 from windlass.operations.past.moments import MAX_EVENTS, PastPoint, find_point
 from windlass.operations.render import show_worker
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.workers import WorkerInfo
 
 MAX_FLEET: Final = 20_000  # events about workers that are replayed
 

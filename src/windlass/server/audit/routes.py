@@ -8,12 +8,12 @@ import msgspec
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Action
 from windlass.domain.values.quantities import format_moment
+from windlass.messages.access import AuditEntry, AuditList
+from windlass.messages.numbers import Cursor
 from windlass.operations.dispatch.routes import Routes, words_of
 from windlass.operations.events import moment_since
 from windlass.server.http.call import HttpCall
 from windlass.store.sql.transaction import ReadTx
-from windlass.wire.access import AuditEntry, AuditList
-from windlass.wire.numbers import Cursor
 
 RecentSize = Annotated[int, msgspec.Meta(ge=1, le=500)]
 CHUNK: Final = 1_000  # rows to read at once

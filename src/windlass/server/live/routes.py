@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import msgspec
 
 from windlass.domain.access.rights import Action, Identity
+from windlass.messages.numbers import Cursor
 from windlass.operations.dispatch.answers import EVENTS, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.server.http.call import HttpCall
 from windlass.server.live.topics import Topics, parse_topics
 from windlass.server.services import ServerServices
-from windlass.wire.numbers import Cursor
 
 HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
 

@@ -3,12 +3,12 @@
 from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.access.rights import Action
+from windlass.messages.system import Health
 from windlass.operations.dispatch.answers import TEXT, Reply
 from windlass.operations.dispatch.routes import Routes
 from windlass.server.http.call import HttpCall
 from windlass.server.metrics.series import gauge
 from windlass.server.metrics.store_state import families, read_state
-from windlass.wire.system import Health
 
 routes = Routes("", "system")
 

@@ -7,6 +7,7 @@ from windlass.domain.access.rights import RIGHTS, Action, Identity, Role, may
 from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
+from windlass.messages.access import LinkCreated, LoginSettings, SessionRequest, SignInWays, WhoAmI
 from windlass.operations.dispatch.answers import Complete
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
@@ -16,7 +17,6 @@ from windlass.server.http.call import HttpCall
 from windlass.server.http.replies import encode
 from windlass.server.sign_in.code_flow import BEGUN, CodeFlow
 from windlass.server.sign_in.states import LIFETIME_SECONDS
-from windlass.wire.access import LinkCreated, LoginSettings, SessionRequest, SignInWays, WhoAmI
 
 NO_STORE: Final = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 LAX: Final = "Lax"  # sent when the provider leads the browser back

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from contextvars import Context
 from pathlib import Path
 
+from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
+from windlass.messages.sync import Finished
 from windlass.simulator.actors.durable import Memory
 from windlass.simulator.actors.gateway import NoFiles, NoSocket, SimulatedGateway
 from windlass.simulator.actors.jobs import TASKS, FaultyStarter, SimulatedExecutor, Traits
@@ -17,8 +19,6 @@ from windlass.simulator.actors.server import Server
 from windlass.simulator.world.loop import OWNER, SimulatedProcess
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.world import SeededChance, World
-from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
-from windlass.wire.sync import Finished
 from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets

@@ -17,12 +17,12 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.ids import JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
+from windlass.messages.workers import QueueLimits
 from windlass.simulator.actors.durable import SIGNALS
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network
 from windlass.simulator.world.stores import Stores
 from windlass.simulator.world.world import World
-from windlass.wire.workers import QueueLimits
 
 QUEUES = ("default", "batch", "other")
 TASKS = ("compile", "test")

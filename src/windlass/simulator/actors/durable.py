@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.executor import JobContext, Result
 from windlass.simulator.world.world import World
-from windlass.wire.steps import StepReply, StepRequest
 
 SIGNALS: Final = ("go", "stop")
 SUSPENDED: Final = Result(outcome="suspended")

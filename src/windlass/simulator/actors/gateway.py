@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.operations.attempts import AttemptSteps
 from windlass.ports.gateway import Holder
 from windlass.simulator.actors.server import Server
 from windlass.simulator.world.network import Network, Request
 from windlass.simulator.world.world import World
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.sync import SyncReply, SyncRequest
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.attempt.job_socket import Submit
 

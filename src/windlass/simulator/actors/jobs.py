@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from windlass.messages.sync import Assignment, Released
 from windlass.ports.executor import JobContext, Result
 from windlass.simulator.actors.durable import DurableFunction, Memory
 from windlass.simulator.world.world import World
-from windlass.wire.sync import Assignment, Released
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.ports import AttemptEnded, Report, RunningAttempt
 

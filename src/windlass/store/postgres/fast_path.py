@@ -14,6 +14,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.values.errors import StoreUnavailable
+from windlass.messages.sync import Assignment, Finished
 from windlass.store.fast_path import (
     Arrival,
     FastPathRules,
@@ -29,7 +30,6 @@ from windlass.store.postgres.failures import RETRY, outcome_unknown
 from windlass.store.postgres.news import Herald
 from windlass.store.postgres.outcome import was_committed
 from windlass.store.postgres.transactions import Transactions
-from windlass.wire.sync import Assignment, Finished
 
 MAX_TOLD = 32  # arrivals that a submit tells of by itself
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
+from windlass.messages.sync import Finished
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.places import TICKET, PostgresPlaces
 from windlass.store.postgres.session import Session
 from windlass.store.sql.flow import Flow
-from windlass.wire.sync import Finished
 
 
 class PostgresFlow(Flow):

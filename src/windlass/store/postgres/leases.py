@@ -8,9 +8,9 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Ticket
 from windlass.domain.values.ids import next_attempt
+from windlass.messages.sync import Assignment
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.sql.leases import Leases
-from windlass.wire.sync import Assignment
 
 
 class PostgresLeases(Leases):

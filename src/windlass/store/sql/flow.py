@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Moves
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
+from windlass.messages.sync import Finished
 from windlass.store.sql.session import Role
-from windlass.wire.sync import Finished
 
 
 class Flow(Role, ABC):

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
+from windlass.messages.sync import Assignment
 from windlass.store.sql.session import Role
-from windlass.wire.sync import Assignment
 
 
 class Marked(NamedTuple):

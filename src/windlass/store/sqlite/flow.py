@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind, Moves, expand
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Ticket, Waited, Worker
+from windlass.messages.sync import Finished
 from windlass.store.sql.flow import Flow
 from windlass.store.sql.session import maker
 from windlass.store.sqlite.bulk import BulkInsert
@@ -12,7 +13,6 @@ from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.rows import COUNT_BITS, Row, counted, integers
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
-from windlass.wire.sync import Finished
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code

@@ -8,13 +8,13 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Ticket
 from windlass.domain.values.ids import next_attempt
+from windlass.messages.sync import Assignment
 from windlass.store.sql.leases import Leases
 from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.rows import Row, integers
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES
-from windlass.wire.sync import Assignment
 
 RUNNING = State.RUNNING.code
 

@@ -1,4 +1,4 @@
 """The agent process: its options, its state directory, its metadata and how it drives the core.
 
-`wiring` builds it. It may import every other package of the worker; none of them imports it.
+`assembly` builds it. It may import every other package of the worker; none of them imports it.
 """

@@ -7,12 +7,12 @@ from typing import Any, Literal, Protocol
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.files import StackReport
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.gateway import Holder
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.files import StackReport
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.sync import SyncReply, SyncRequest
 
 
 class Files(Protocol):

@@ -15,12 +15,12 @@ from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code_store import CodeStore, search_path
 from windlass.executors.python.missing import MissingFunctions
+from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
+from windlass.messages.sync import Finished
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
 from windlass.tracing.exporting import start_tracing
-from windlass.wire.enrolment import EnrolReply, EnrolRequest, Stopped
-from windlass.wire.sync import Finished
 from windlass.worker.agent.environment import job_environment, without_own
 from windlass.worker.agent.metadata import mechanisms
 from windlass.worker.agent.options import WorkerOptions

@@ -16,11 +16,11 @@ from windlass.domain.matching.indices import GPUS
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.ids import shown_attempt
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
+from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
-from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt import calls
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files

@@ -20,10 +20,10 @@ from windlass.domain.values.errors import (
     TooManyRequests,
     Unreachable,
 )
+from windlass.messages.jobs import SubmitReply, SubmitRequest
+from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
-from windlass.wire.jobs import SubmitReply, SubmitRequest
-from windlass.wire.steps import StepReply, StepRequest
 from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.progress import Context
 

@@ -30,7 +30,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 
 if TYPE_CHECKING:
     from aiohttp import web

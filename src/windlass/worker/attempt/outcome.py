@@ -5,8 +5,8 @@ import errno
 import msgspec
 
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
+from windlass.messages.sync import Finished
 from windlass.ports.executor import Result
-from windlass.wire.sync import Finished
 from windlass.worker.attempt.masking import Mask
 from windlass.worker.core.ports import Key
 from windlass.worker.isolation.confinement import ConfinementFailed

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any, Protocol
 
 from windlass.domain.values.errors import WindlassError
+from windlass.messages.steps import StepRequest
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
-from windlass.wire.steps import StepRequest
 
 PACE_MS = 1_000
 ALIVE = StepRequest(do="alive")

@@ -11,12 +11,12 @@ import structlog
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.traces import Trace, attempt_trace, parse_trace
 from windlass.domain.values.ids import shown_attempt
+from windlass.messages.jobs import SubmitRequest
+from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.clock import Clock
 from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.current import VARIABLE, with_trace
 from windlass.tracing.exporting import Made, Tracing, end_tracing
-from windlass.wire.jobs import SubmitRequest
-from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.core.ports import Report
 

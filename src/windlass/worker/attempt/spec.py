@@ -7,7 +7,7 @@ import msgspec
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.matching.isolation import Isolation, Network, Pull, demanded
 from windlass.domain.tasks.references import FILE
-from windlass.wire.sync import Assignment
+from windlass.messages.sync import Assignment
 from windlass.worker.isolation.modes import Modes
 
 FILE_MARK: Final = f'"{FILE}"'.encode()

@@ -8,9 +8,9 @@ import msgspec
 import structlog
 
 from windlass.domain.values.errors import WindlassError
+from windlass.messages.files import StackReport, StackThread
 from windlass.ports.executor import Executor, JobContext
 from windlass.ports.gateway import AttemptGateway, Holder
-from windlass.wire.files import StackReport, StackThread
 from windlass.worker.attempt.masking import Mask
 
 PATIENCE_S: Final = 3.0

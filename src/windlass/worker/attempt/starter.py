@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from windlass.domain.matching.isolation import Isolation
+from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.executor import Executor
-from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.attempt.attempt import Attempt
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of, read_spec

@@ -12,7 +12,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.wire.enrolment import EnrolReply
+from windlass.messages.enrolment import EnrolReply
 from windlass.worker.core.deadline import Deadline, Rules
 from windlass.worker.core.ports import Machine, Ports
 from windlass.worker.core.sync_loop import Backoff, IncarnationEnded, SyncLoop

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.gateway import AgentGateway
-from windlass.wire.enrolment import EnrolReply, EnrolRequest
-from windlass.wire.sync import Assignment, Finished, Released
 from windlass.worker.core.deadline import Deadline
 
 Key = tuple[int, int]  # job, attempt

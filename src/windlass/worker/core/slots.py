@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from windlass.wire.sync import (
+from windlass.messages.sync import (
     Assignment,
     Finished,
     Held,

@@ -12,8 +12,8 @@ from typing import Any
 import structlog
 
 from windlass.domain.values.errors import Conflict, NotFound, Overloaded, Unreachable, WindlassError
+from windlass.messages.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.ports.clock import Chance
-from windlass.wire.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
 from windlass.worker.core.ports import Ports, Starter
 from windlass.worker.core.slots import Slots

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from tests.cli.program import Program
 from windlass.cli.commands.fleet.top import Frame, Rates, draw
-from windlass.wire.jobs import Job
-from windlass.wire.workers import QueueInfo, WorkerInfo
+from windlass.messages.jobs import Job
+from windlass.messages.workers import QueueInfo, WorkerInfo
 
 
 def test_one_frame_shows_queues_workers_rates_and_jobs(up: Program) -> None:

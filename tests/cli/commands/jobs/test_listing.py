@@ -12,7 +12,7 @@ import msgspec
 
 from tests.cli.program import Program
 from windlass.cli.output.job_table import COLUMNS, USUAL
-from windlass.wire.jobs import Job
+from windlass.messages.jobs import Job
 
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 

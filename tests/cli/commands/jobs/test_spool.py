@@ -8,7 +8,7 @@ import msgspec
 from tests.cli.program import Program
 from windlass.client.spool import SpoolFolder
 from windlass.domain.job.job import JobSpec
-from windlass.wire.jobs import SubmitRequest
+from windlass.messages.jobs import SubmitRequest
 
 
 def _keep(folder: SpoolFolder, server: str, *jobs: JobSpec) -> None:

@@ -10,9 +10,9 @@ import pytest
 from tests.cli.program import Program
 from tests.store.sqlite.damaging import make_filled
 from tests.support.running import run
+from windlass.assembly.backend import ServerOptions, running_backend
 from windlass.clock import RealClock
 from windlass.domain.config import Config
-from windlass.wiring.backend import ServerOptions, running_backend
 
 GUIDE = Path("docs/guides/backups.md").read_text()
 

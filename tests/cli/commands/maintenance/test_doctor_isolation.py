@@ -13,7 +13,7 @@ import pytest
 from tests.support.debian import missing_reason
 from tests.support.unprivileged import become_user, open_python
 from windlass.cli.commands.maintenance.doctor import examine_isolation, namespaces_of
-from windlass.wire.workers import WorkerInfo
+from windlass.messages.workers import WorkerInfo
 from windlass.worker.keeper import landlock
 
 SOURCES = Path(__file__).parents[4]

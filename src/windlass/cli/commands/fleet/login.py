@@ -9,7 +9,7 @@ from windlass.client.login.provider import DeviceCode, sign_in
 from windlass.client.login.stored import Login, Logins
 from windlass.client.settings import server_address, trust_for
 from windlass.client.transport import Transport
-from windlass.wire.access import LinkCreated, LoginSettings, WhoAmI
+from windlass.messages.access import LinkCreated, LoginSettings, WhoAmI
 
 
 def login(*, at: Connection = HERE) -> None:

@@ -7,7 +7,7 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.files import NameInfo, NameList, NameRequest
+from windlass.messages.files import NameInfo, NameList, NameRequest
 
 names = App(name="names", help="Set and list names for artifacts, which `$lookup` finds.")
 

@@ -12,8 +12,8 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, DIM, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted, readable_duration
-from windlass.wire.pools import Plan, PlanTarget, PoolInfo, PoolPlan
-from windlass.wire.workers import Changed
+from windlass.messages.pools import Plan, PlanTarget, PoolInfo, PoolPlan
+from windlass.messages.workers import Changed
 
 PoolName = Annotated[str, Parameter(help="The pool's name.")]
 

@@ -11,7 +11,7 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_change, print_json, say
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.quantities import readable_duration
-from windlass.wire.workers import (
+from windlass.messages.workers import (
     Changed,
     NamespaceWeights,
     QueueInfo,

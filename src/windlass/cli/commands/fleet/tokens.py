@@ -8,8 +8,8 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
 from windlass.cli.output.tables import Layout, print_table
 from windlass.cli.output.text import print_change, print_json, say
-from windlass.wire.access import TokenCreated, TokenList, TokenRequest
-from windlass.wire.workers import Changed
+from windlass.messages.access import TokenCreated, TokenList, TokenRequest
+from windlass.messages.workers import Changed
 
 Token = Annotated[str, Parameter(help="The token's id or name, as `windlass tokens` shows it.")]
 

@@ -17,9 +17,9 @@ from windlass.cli.output.text import print_json
 from windlass.client.blocking.client import Client
 from windlass.clock import RealClock
 from windlass.domain.values.quantities import counted, parse_moment, readable_duration
-from windlass.wire.jobs import Job
-from windlass.wire.system import EventInfo
-from windlass.wire.workers import QueueInfo, WorkerInfo
+from windlass.messages.jobs import Job
+from windlass.messages.system import EventInfo
+from windlass.messages.workers import QueueInfo, WorkerInfo
 
 WINDOW_MS: Final = 60_000
 RUNNING: Final = ("running", "canceling")

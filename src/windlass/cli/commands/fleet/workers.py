@@ -11,8 +11,8 @@ from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import did_you_mean
-from windlass.wire.access import CodeCreated, CodeRequest
-from windlass.wire.workers import Changed, WorkerInfo, WorkerList
+from windlass.messages.access import CodeCreated, CodeRequest
+from windlass.messages.workers import Changed, WorkerInfo, WorkerList
 
 MAX_VALUE: Final = 100
 NAMES_SHOWN: Final = 5

@@ -10,7 +10,7 @@ from windlass.cli.options.connection import HERE, RECONNECT, Connection
 from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import DIM, print_json, say
-from windlass.wire.jobs import DeletedJob, Job, JobList, Reproduction
+from windlass.messages.jobs import DeletedJob, Job, JobList, Reproduction
 
 PAGE: Final = 1_000
 
@@ -217,7 +217,7 @@ def artifacts(
         Where to save it. Default: a file with the artifact's name in the current directory.
     """
     from windlass.domain.values.quantities import readable_size
-    from windlass.wire.files import ArtifactList
+    from windlass.messages.files import ArtifactList
 
     if name is None:
         found = at.call("GET", f"/api/v1/jobs/{job}/artifacts", ArtifactList)

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Flag, Follow, JobId, Json
 from windlass.cli.output.text import BOLD, copy_log, print_json, say
-from windlass.wire.files import Stack
+from windlass.messages.files import Stack
 
 
 def logs(

@@ -10,7 +10,7 @@ from windlass.cli.options.flags import Flag, JobId, Json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import InvalidInput
-from windlass.wire.steps import Question
+from windlass.messages.steps import Question
 
 Value = Annotated[str, Parameter(allow_leading_hyphen=True)]
 

@@ -15,8 +15,8 @@ from windlass.client.service import Service, SubmitOptions
 from windlass.client.spool import ASK_S, FILE, REJECTED, UNREADABLE, Spool, SpoolFolder, Waiting
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.quantities import counted, parse_duration_ms
+from windlass.messages.jobs import SubmitRequest
 from windlass.ports.loop_time import pass_time
-from windlass.wire.jobs import SubmitRequest
 
 SHOWN: Final = 3  # jobs of one submission
 

@@ -25,9 +25,9 @@ from windlass.client.own_agent import OwnAgent, own_agent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.messages.jobs import Job
 from windlass.tasks.local_files import refuse_files
 from windlass.tasks.submitting import about_one
-from windlass.wire.jobs import Job
 
 STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
 MAX_JOBS: Final = 100_000

@@ -21,8 +21,8 @@ from windlass.client.transport import Transport
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_moment, parse_duration_ms
+from windlass.messages.access import AuditEntry, AuditList
 from windlass.ports.loop_time import pass_time
-from windlass.wire.access import AuditEntry, AuditList
 
 PAUSE_SECONDS: Final = 1.0
 

@@ -39,7 +39,7 @@ database = App(name="db", help="Upgrade, back up and restore the database.")
 @database.command
 def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> None:
     """Upgrade the database schema; servers on SQLite do so when they start."""
-    from windlass.wiring.stores import upgrade_store
+    from windlass.assembly.stores import upgrade_store
 
     asyncio.run(upgrade_store(store_url(store, data)))
     if json:
@@ -85,7 +85,7 @@ def restored(
     server refuses reports about them. No job starts until then: for `heartbeat_timeout` +
     `term_grace` of the server that started last, or as set here by --config or the environment.
     """
-    from windlass.wiring.stores import begin_epoch_of
+    from windlass.assembly.stores import begin_epoch_of
 
     url = store_url(store, data)
     check_exists(url)
@@ -228,7 +228,7 @@ def _submitters() -> ModuleType:
 
 def _address(store: str | None, data: Path | None) -> str:
     """Returns the address of a database; files have no roles."""
-    from windlass.wiring.stores import is_postgres
+    from windlass.assembly.stores import is_postgres
 
     url = store_url(store, data)
     if not is_postgres(url):

@@ -28,10 +28,10 @@ from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 from windlass.domain.values.quantities import counted, format_moment, readable_size
+from windlass.messages.overview import LOST_COMMITS, AttentionList
+from windlass.messages.workers import WorkerInfo, WorkerList
 from windlass.plugins import installed_plugins, load_part
 from windlass.ports.loop_time import pass_time
-from windlass.wire.overview import LOST_COMMITS, AttentionList
-from windlass.wire.workers import WorkerInfo, WorkerList
 
 OLDEST_PYTHON: Final = (3, 11)
 # Older versions can lose committed data when the WAL is reset.

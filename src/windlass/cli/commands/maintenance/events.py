@@ -20,7 +20,7 @@ from windlass.cli.output.text import say
 from windlass.client.reconnect import Reconnect
 from windlass.client.resources.events import stream_events
 from windlass.client.transport import Transport
-from windlass.wire.system import EventInfo
+from windlass.messages.system import EventInfo
 
 _decode = msgspec.json.Decoder(EventInfo).decode
 

@@ -13,7 +13,7 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say, warn
 from windlass.domain.values.errors import Unreachable
-from windlass.wire.system import Verified
+from windlass.messages.system import Verified
 
 VERIFY_SECONDS: Final = 600
 
@@ -64,6 +64,6 @@ def _verify(store: str | None, config: Path | None, at: Connection) -> Verified:
 
 
 def _verify_here(store: str, config: Path | None) -> Verified:
-    from windlass.wiring.stores import verify_store
+    from windlass.assembly.stores import verify_store
 
     return asyncio.run(verify_store(store, config_from(config)))

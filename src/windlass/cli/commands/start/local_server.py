@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from windlass.assembly.stores import make_private
 from windlass.client.settings import announce, retract
 from windlass.domain.values.errors import InvalidInput
 from windlass.server.services import ServerServices
 from windlass.server.sign_in.routes import LINK_PATH
-from windlass.wiring.stores import make_private
 
 
 def prepare_data(directory: Path) -> None:

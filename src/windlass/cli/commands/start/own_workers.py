@@ -32,9 +32,9 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import Conflict
 from windlass.engine.access import Access
+from windlass.messages.jobs import Job
 from windlass.providers.local import end_workers, workers_below
 from windlass.server.services import ServerServices
-from windlass.wire.jobs import Job
 
 RESTART_MS = 1_000
 CODE_MS = 600_000  # How long a worker may take to enrol.

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import uvloop
 
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import ensure_admin_token, running_services
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
@@ -29,8 +31,6 @@ from windlass.server.app import start_serving
 from windlass.server.connections.census import raise_file_limit
 from windlass.server.connections.tls import TlsFiles, load_context
 from windlass.server.serve import Listen, address_of, bind, parse_listen
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import ensure_admin_token, running_services
 from windlass.worker.keeper.processes import become_private
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import uvloop
 
+from windlass.assembly.backend import ServerOptions
+from windlass.assembly.server import ensure_admin_token, running_services
+from windlass.assembly.services import POOLS
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
@@ -48,9 +51,6 @@ from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
-from windlass.wiring.backend import ServerOptions
-from windlass.wiring.server import ensure_admin_token, running_services
-from windlass.wiring.services import POOLS
 from windlass.worker.keeper.processes import become_private
 
 SLACK_MS = 5_000

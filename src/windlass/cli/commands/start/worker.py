@@ -163,7 +163,7 @@ async def _work(
     reload: bool,
 ) -> bool:
     # Here, since a worker that hides its secrets starts twice.
-    from windlass.wiring.http_agent import http_agent
+    from windlass.assembly.http_agent import http_agent
 
     transport = at.transport(token, own)
     try:
@@ -177,7 +177,7 @@ async def _work(
 
 async def _check_trust(transport: "Transport") -> None:
     """Raises if the server's certificate is not trusted; waiting would not help."""
-    from windlass.wire.system import Health
+    from windlass.messages.system import Health
 
     try:
         if transport.server.startswith("https:"):
@@ -194,8 +194,8 @@ async def _work_beside(
     core: CoreOptions,
     reload: bool,
 ) -> bool:
-    from windlass.wiring.backend import ServerOptions, running_without_server
-    from windlass.wiring.direct_agents import direct_agent
+    from windlass.assembly.backend import ServerOptions, running_without_server
+    from windlass.assembly.direct_agents import direct_agent
 
     settings = core.settings()
     place = ServerOptions(store, blobs, settings.config, options.imports)

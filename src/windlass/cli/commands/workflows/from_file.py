@@ -19,7 +19,7 @@ from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import counted
-from windlass.wire.jobs import SubmitReply, SubmitRequest
+from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.workflows.expansion import expand_file
 from windlass.workflows.format import published
 from windlass.workflows.graph import FORMATS, graph_of_jobs, graph_of_requests

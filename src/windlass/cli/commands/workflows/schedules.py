@@ -16,14 +16,14 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted
-from windlass.wire.schedules import (
+from windlass.messages.schedules import (
     Schedule,
     ScheduleList,
     SchedulePut,
     ScheduleRequest,
     ScheduleRun,
 )
-from windlass.wire.workers import Changed
+from windlass.messages.workers import Changed
 
 schedules = App(name="schedules", help="Create, show, pause, run and delete schedules.")
 

@@ -11,8 +11,8 @@ from windlass.cli.options.flags import Json
 from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import BOLD, print_change, print_json, say
-from windlass.wire.schedules import Template, TemplateList, TemplatePut, TemplateRequest
-from windlass.wire.workers import Changed
+from windlass.messages.schedules import Template, TemplateList, TemplatePut, TemplateRequest
+from windlass.messages.workers import Changed
 from windlass.workflows.inlining import describe_file
 
 templates = App(name="templates", help="Create, show, start and delete workflow templates.")

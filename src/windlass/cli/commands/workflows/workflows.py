@@ -15,8 +15,8 @@ from windlass.cli.output.text import print_json, say
 from windlass.cli.output.workflow_view import jobs_of, print_workflow, print_workflows, remark_on
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted
-from windlass.wire.schedules import ReactionList, StartRequest
-from windlass.wire.workflows import (
+from windlass.messages.schedules import ReactionList, StartRequest
+from windlass.messages.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
     RetriedWorkflow,

@@ -1,4 +1,4 @@
 """Runs the maintenance loops: the ticker of one process, and which process runs them.
 
-The wiring imports it. It knows no single loop.
+The assembly imports it. It knows no single loop.
 """

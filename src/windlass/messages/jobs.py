@@ -11,8 +11,8 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Backoff, Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import ExceptionInfo, TimeoutFrom
-from windlass.wire.files import ArtifactInfo, LogInfo
-from windlass.wire.numbers import Id
+from windlass.messages.files import ArtifactInfo, LogInfo
+from windlass.messages.numbers import Id
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -20,9 +20,9 @@ class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     `priority` is the base of its jobs that name none. While another workflow holds this `key`, the
     answer is that one instead of a new one: until it ends, or as long as its `key_for` says, a
-    duration or “forever”. `template` is “name@version”. Reactions are those of `wire/reactions.py`.
-    `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan", "output":
-    "version"}}}`.
+    duration or “forever”. `template` is “name@version”. `messages/reactions.py` has the form of
+    reactions. `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan",
+    "output": "version"}}}`.
     """
 
     name: str

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from windlass.assembly.backend import Backend
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.pools.pools import Pool
 from windlass.engine.access import Access, SignedTokens
@@ -21,7 +22,6 @@ from windlass.operations.tasks import Tasks
 from windlass.operations.worker_pages import FleetPages
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
-from windlass.wiring.backend import Backend
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 

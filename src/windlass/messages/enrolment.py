@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from windlass.wire.sync import Finished
+from windlass.messages.sync import Finished
 
 
 class Stopped(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from windlass.wire.numbers import Id
+from windlass.messages.numbers import Id
 
 LogState = Literal["none", "streaming", "committed", "lost"]
 

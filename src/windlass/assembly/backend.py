@@ -6,6 +6,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from windlass.assembly.stores import Opening, open_blobs, open_store
 from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock
 from windlass.domain.access.sign_in import SignIn
@@ -39,7 +40,6 @@ from windlass.operations.queries import Queries
 from windlass.ports.blobs import Blobs
 from windlass.ports.webhooks import Courier
 from windlass.store.store import Store
-from windlass.wiring.stores import Opening, open_blobs, open_store
 
 
 class ServerOptions(NamedTuple):

@@ -4,8 +4,8 @@ from typing import Literal
 
 import msgspec
 
-from windlass.wire.jobs import Where
-from windlass.wire.numbers import Cursor, Id
+from windlass.messages.jobs import Where
+from windlass.messages.numbers import Cursor, Id
 
 Action = Literal["cancel", "retry", "prioritize"]
 

@@ -14,6 +14,7 @@ from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.epochs import Restored
 from windlass.engine.fleet.losses import restored
+from windlass.messages.system import Verified
 from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
@@ -21,7 +22,6 @@ from windlass.store.sqlite.memory import MemoryStore
 from windlass.store.sqlite.opening import open_held
 from windlass.store.sqlite.store import SqliteStore
 from windlass.store.store import Store
-from windlass.wire.system import Verified
 
 if TYPE_CHECKING:
     from windlass.store.postgres.store import PostgresStore

@@ -10,6 +10,8 @@ from typing import Any
 
 from msgspec import structs
 
+from windlass.assembly.backend import ServerOptions, running_backend
+from windlass.assembly.services import make_services
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import Level
@@ -38,8 +40,6 @@ from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.states import States, shared_key
 from windlass.server.tracing import JobSpans, RootSpans, submit_traced
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
-from windlass.wiring.backend import ServerOptions, running_backend
-from windlass.wiring.services import make_services
 
 
 @asynccontextmanager
