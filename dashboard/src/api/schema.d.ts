@@ -2333,9 +2333,9 @@ export interface components {
          *
          *         `priority` is the base of its jobs that name none. While another workflow holds this `key`, the
          *         answer is that one instead of a new one: until it ends, or as long as its `key_for` says, a
-         *         duration or “forever”. `template` is “name@version”. Reactions are those of `messages/reactions.py`.
-         *         `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan", "output":
-         *         "version"}}}`.
+         *         duration or “forever”. `template` is “name@version”. `messages/reactions.py` has the form of
+         *         reactions. `outputs` are results of its jobs, by name: `{"version": {"$result": {"job": "plan",
+         *         "output": "version"}}}`.
          */
         NewWorkflow: {
             name: string;
