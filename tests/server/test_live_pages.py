@@ -14,8 +14,14 @@ from tests.support.running_server import RunningServer, job, running_server
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput
-from windlass.server.live.hub import MAX_LISTED, QUIET_MS, Listener, LiveHub
-from windlass.server.live.topics import Changed, parse_topics
+from windlass.server.live_pages import (
+    MAX_LISTED,
+    QUIET_MS,
+    Changed,
+    Listener,
+    LiveHub,
+    parse_topics,
+)
 
 PATH = "/api/v1/live"
 ADMIN = Identity(1, "admin", Role.ADMIN)

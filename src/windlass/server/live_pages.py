@@ -1,16 +1,20 @@
-"""Reads the log once for all open pages, and collects for each what it has to be told."""
+"""What open pages are told: reads the log once for all, and collects for each what it shows."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.errors import InvalidInput
 from windlass.engine.history.read_events import CHUNK
-from windlass.server.live.topics import Changed, Topics
 from windlass.store.store import Store
+
+MAX_TOPICS: Final = 64
+_MAX_DIGITS: Final = 15
+SINGLE: Final = ("job", "workflow", "worker")
 
 MAX_LISTED: Final = 200  # ids in one message; beyond that, the page asks for everything again
 MAX_ROUNDS: Final = 20  # chunks of the log in one round; the next one reads on
@@ -22,6 +26,80 @@ PLANS: Final = frozenset({EventKind.SCHEDULE, EventKind.TEMPLATE})  # these say 
 ReadAfter = Callable[[int, int], Awaitable[Sequence[Event]]]
 # Returns, for jobs that exist: their namespace and workflow.
 Locate = Callable[[Sequence[int]], Awaitable[dict[int, tuple[str, int]]]]
+
+
+# Whole lists, and the kinds of events that change them.
+LISTS: Final[Mapping[str, frozenset[int]]] = {
+    "jobs": frozenset(
+        {EventKind.JOB, EventKind.LOG, EventKind.PRIORITY, EventKind.SUPERSEDE, EventKind.WATCHDOG}
+    ),
+    "workflows": frozenset({EventKind.WORKFLOW, EventKind.JOB}),
+    "workers": frozenset({EventKind.WORKER, EventKind.JOB}),
+    "pools": frozenset({EventKind.POOL}),
+    "queues": frozenset({EventKind.QUEUE, EventKind.JOB}),
+    "schedules": frozenset({EventKind.SCHEDULE, EventKind.REACTION}),
+    "templates": frozenset({EventKind.TEMPLATE}),
+    "tokens": frozenset({EventKind.ACCESS}),
+}
+
+_EXPECTED: Final = f"one of {', '.join(LISTS)}, or {', '.join(f'{name}:ID' for name in SINGLE)}"
+
+
+class Changed(NamedTuple):
+    """What one event changed; 0: nothing of that sort."""
+
+    kind: int
+    job: int
+    workflow: int
+    worker: int
+    namespace: str | None  # of the job, schedule or template; None: of none
+
+
+class Topics(NamedTuple):
+    """What a page shows: kinds of events, and single jobs, workflows and workers."""
+
+    kinds: frozenset[int]
+    jobs: frozenset[int]
+    workflows: frozenset[int]
+    workers: frozenset[int]
+
+    @property
+    def show_jobs(self) -> bool:
+        """Whether the page shows jobs, or counts of them."""
+        return EventKind.JOB in self.kinds or bool(self.jobs or self.workflows)
+
+    def take(self, change: Changed) -> bool:
+        """Returns whether the page shows what changed."""
+        return (
+            change.kind in self.kinds
+            or change.job in self.jobs
+            or change.workflow in self.workflows
+            or change.worker in self.workers
+        )
+
+
+def parse_topics(shown: Iterable[str]) -> Topics:
+    """Returns the topics of a request; raises `InvalidInput`."""
+    given = list(shown)
+    if not given or len(given) > MAX_TOPICS:
+        raise InvalidInput("show", f"1 to {MAX_TOPICS} topics", len(given))
+    kinds: set[int] = set()
+    single: dict[str, set[int]] = {name: set() for name in SINGLE}
+    for topic in given:
+        if topic in LISTS:
+            kinds |= LISTS[topic]
+            continue
+        name, _, number = topic.partition(":")
+        is_number = number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS
+        if name not in SINGLE or not is_number or int(number) == 0:
+            raise InvalidInput("show", _EXPECTED, topic[:100])
+        single[name].add(int(number))
+    return Topics(
+        frozenset(kinds),
+        frozenset(single["job"]),
+        frozenset(single["workflow"]),
+        frozenset(single["worker"]),
+    )
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
