@@ -53,8 +53,8 @@ if TYPE_CHECKING:
         wait_for_async,
     )
     from windlass.tasks.task import AsyncTask, Task, task
-    from windlass.transactions.jobs import TransactionJob
     from windlass.transactions.submitting import (
+        TransactionJob,
         submit_in,
         submit_in_async,
         submit_many_in,
@@ -88,9 +88,9 @@ _NAMES = {
         "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
     ),
     "windlass.tasks.task": ("AsyncTask", "Task", "task"),
-    "windlass.transactions.jobs": ("TransactionJob",),
     "windlass.transactions.submitting": (
-        "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
+        "TransactionJob", "submit_in", "submit_in_async", "submit_many_in",
+        "submit_many_in_async",
     ),
     "windlass.messages.jobs": ("Job",),
     "windlass.messages.steps": ("Question",),

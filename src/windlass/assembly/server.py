@@ -10,8 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from windlass.assembly.backend import ServerOptions, running_backend
-from windlass.assembly.services import make_services
+from windlass.assembly.backend import ServerOptions, make_services, running_backend
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import Level

@@ -133,7 +133,7 @@ class AsyncClient(Kept):
     def service(self) -> Service:
         """What answers this client; raises `Unreachable` while no server is known."""
         if self._is_real:
-            from windlass.ports.test_runs import refuse_in_tests
+            from windlass.ports.this_process import refuse_in_tests
 
             refuse_in_tests("a client")
         return self._found()

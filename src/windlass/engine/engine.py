@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.tasks.kind import TaskKind
 from windlass.engine.after_commit import AfterCommit
 from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
@@ -44,7 +45,6 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.cascades import advance
 from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.clock import Chance
-from windlass.ports.tasks import TaskKind
 from windlass.store.fast_path import fast_path_of
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.store import Followed, Store

@@ -11,9 +11,9 @@ from typing import Any, Final
 import structlog
 
 from windlass.domain.tasks.built_in import KINDS
+from windlass.domain.tasks.kind import TaskKind
 from windlass.plugins import Named, PluginFailed, added
 from windlass.ports.executor import Executor
-from windlass.ports.tasks import TaskKind
 from windlass.tasks.task import PYTHON, Task
 
 log = structlog.get_logger()

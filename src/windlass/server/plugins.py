@@ -17,8 +17,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.dashboard.files import Files
-from windlass.dashboard.page import Page
+from windlass.dashboard.page import Files, Page
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.operations.dispatch.routes import Route

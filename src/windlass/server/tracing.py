@@ -22,10 +22,9 @@ from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.operations.dispatch.call import Call
 from windlass.ports.clock import Clock
 from windlass.store.store import Store
-from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.attributes import of_job, of_pipeline, of_sending
 from windlass.tracing.current import with_trace
-from windlass.tracing.exporting import Made, Tracing
+from windlass.tracing.exporting import LOST, Ended, Made, Tracing, attempt_span
 
 MAX_WORKFLOWS: Final = 10_000  # traced workflows that are remembered
 

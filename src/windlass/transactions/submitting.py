@@ -11,7 +11,6 @@ from windlass.tasks.values.plain import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
-from windlass.transactions.jobs import TransactionJob
 from windlass.transactions.requests import Request, check_request
 from windlass.transactions.statements import Plan, Rows, on_postgres, on_sqlite
 
@@ -19,12 +18,47 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class TransactionJob:
+    """A job of a transaction that has not committed yet, as far as we know.
+
+    Its `id` is final: after the commit, `client.job(job.id)` is a handle on it. If the transaction
+    is rolled back, no job has this id on PostgreSQL; on SQLite, a later one may get it.
+    """
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @property
+    def id(self) -> int:
+        """Returns the job's number."""
+        return self._number
+
+    def __windlass_reference__(self) -> int:
+        """Returns the reference to the job's result for another job's arguments."""
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransactionJob) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __repr__(self) -> str:
+        return f"<job {self._number} of a transaction>"
+
+
 @overload
 def submit_in(
     connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
+
+
 @overload
 def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
+
+
 @overload
 def submit_in(connection: Any, task: JobSpec, /) -> TransactionJob: ...
 
@@ -67,8 +101,12 @@ def submit_many_in(
 async def submit_in_async(
     connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
+
+
 @overload
 async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
+
+
 @overload
 async def submit_in_async(connection: Any, task: JobSpec, /) -> TransactionJob: ...
 

@@ -24,8 +24,7 @@ from windlass.engine.workflows.cascade_runner import CascadeRunner
 from windlass.engine.workflows.child_jobs import as_children, submit_children
 from windlass.engine.workflows.retry import retry_one
 from windlass.ports.gateway import Holder
-from windlass.ports.long_lists import PAGE, LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 

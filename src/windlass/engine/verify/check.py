@@ -15,8 +15,7 @@ from windlass.engine.verify.pools import check_pools
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, retry_check
 from windlass.engine.verify.schedules import check_schedules
-from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import aside, give_way_if_long
+from windlass.ports.loop_time import aside, gc_paused, give_way_if_long
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store

@@ -19,7 +19,7 @@ from windlass.engine.submit.submission import Submission, Submitted
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
-from windlass.ports.long_lists import LongList
+from windlass.ports.loop_time import LongList
 
 RUNNING = State.RUNNING.code
 APART = "\x1d"  # does not occur in keys of users

@@ -14,9 +14,8 @@ from windlass.domain.values.ids import shown_attempt
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.clock import Clock
-from windlass.tracing.attempts import LOST, Ended, attempt_span
 from windlass.tracing.current import VARIABLE, with_trace
-from windlass.tracing.exporting import Made, Tracing, end_tracing
+from windlass.tracing.exporting import LOST, Ended, Made, Tracing, attempt_span, end_tracing
 from windlass.worker.attempt.spec import AttemptSpec
 from windlass.worker.core.ports import Report
 

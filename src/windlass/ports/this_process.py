@@ -1,14 +1,39 @@
-"""Knows whether tests run in this process, which must not reach a real farm by accident."""
+"""What this process does: which database files it has open, and whether it runs tests.
+
+Tests must not reach a real farm by accident.
+"""
 
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from windlass.domain.values.errors import Conflict
 
+_OPEN: Final[dict[Path, int]] = {}  # how often
+
 ALLOW: Final = "WINDLASS_TESTS"
 REAL: Final = "real"
 CURRENT: Final = "PYTEST_CURRENT_TEST"  # set by pytest, also for the programs that a test starts
+
+
+def note_open(path: Path) -> None:
+    """Notes that the engine has opened a file."""
+    own = path.resolve()
+    _OPEN[own] = _OPEN.get(own, 0) + 1
+
+
+def note_closed(path: Path) -> None:
+    """Notes that the engine has closed it again."""
+    own = path.resolve()
+    left = _OPEN.pop(own, 0) - 1
+    if left > 0:
+        _OPEN[own] = left
+
+
+def is_open_here(path: Path) -> bool:
+    """Returns whether the engine has this file open in this process."""
+    return path.resolve() in _OPEN
 
 
 def refuse_in_tests(what: str) -> None:
