@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.simulator.world.world import World
+from windlass.simulator.world import World
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.memory import MemoryStore

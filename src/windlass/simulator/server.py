@@ -12,9 +12,9 @@ from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.running.ticker import Loop, Ticker
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
-from windlass.simulator.world.loop import OWNER
-from windlass.simulator.world.stores import FaultyStore, StoreFaults
-from windlass.simulator.world.world import SeededChance, World
+from windlass.simulator.stores import FaultyStore, StoreFaults
+from windlass.simulator.virtual_loop import OWNER
+from windlass.simulator.world import SeededChance, World
 from windlass.store.store import Store
 
 

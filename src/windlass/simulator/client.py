@@ -18,11 +18,11 @@ from windlass.domain.values.ids import JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.messages.workers import QueueLimits
-from windlass.simulator.actors.durable import SIGNALS
-from windlass.simulator.actors.server import Server
-from windlass.simulator.world.network import Network
-from windlass.simulator.world.stores import Stores
-from windlass.simulator.world.world import World
+from windlass.simulator.jobs import SIGNALS
+from windlass.simulator.network import Network
+from windlass.simulator.server import Server
+from windlass.simulator.stores import Stores
+from windlass.simulator.world import World
 
 QUEUES = ("default", "batch", "other")
 TASKS = ("compile", "test")

@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.verify import Violation
-from windlass.simulator.world.loop import VirtualLoop
+from windlass.simulator.virtual_loop import VirtualLoop
 from windlass.worker.core.sync_loop import IncarnationEnded
 
 START_MS = 1_700_000_000_000  # some moment; nothing may depend on which

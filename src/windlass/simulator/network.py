@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from windlass.domain.values.errors import Unreachable, WindlassError
 from windlass.engine.engine import Engine
-from windlass.simulator.world.world import World
+from windlass.simulator.world import World
 
 Request = Callable[[Engine], Awaitable[Any]]
 Answer = Callable[[Any], None]

@@ -5,9 +5,9 @@ import random
 from msgspec import Struct
 
 from windlass.domain.matching.indices import indices_key
-from windlass.simulator.actors.jobs import Traits
-from windlass.simulator.world.network import Weather
-from windlass.simulator.world.stores import StoreFaults, StoreKind
+from windlass.simulator.jobs import Traits
+from windlass.simulator.network import Weather
+from windlass.simulator.stores import StoreFaults, StoreKind
 
 
 class Scenario(Struct, frozen=True, kw_only=True):

@@ -1,12 +1,12 @@
 """Faults at planned moments: crashes, pauses, partitions, outages, drains."""
 
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.simulator.actors.agent import Agent
-from windlass.simulator.actors.client import Client
-from windlass.simulator.actors.server import Server
-from windlass.simulator.run.scenario import Scenario
-from windlass.simulator.world.network import Network
-from windlass.simulator.world.world import World
+from windlass.simulator.agent import Agent
+from windlass.simulator.client import Client
+from windlass.simulator.network import Network
+from windlass.simulator.scenario import Scenario
+from windlass.simulator.server import Server
+from windlass.simulator.world import World
 
 
 class Trouble:

@@ -11,7 +11,7 @@ from typing import Any
 
 from windlass.domain.matching.indices import variable_of
 from windlass.ports.executor import Limits
-from windlass.simulator.world.world import World
+from windlass.simulator.world import World
 from windlass.worker.keeper.kept_process import AS_WORKER, Fenced, KeptProcess, RunAs
 
 EXITED = 0

@@ -1,13 +1,10 @@
-"""One simulated run: a phase with faults, then a quiet one in which everything must end.
-
-Afterwards the checker verifies the safety invariants from the log; whatever has not ended breaks a
-liveness invariant.
-"""
+"""One simulated run: a phase with faults, then a quiet one in which everything must end."""
 
 import asyncio
+import hashlib
 import logging
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,21 +13,24 @@ import structlog
 from msgspec import Struct
 
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.workflow_state import ENDED
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
-from windlass.simulator.actors.agent import Agent
-from windlass.simulator.actors.client import QUEUES, Client
-from windlass.simulator.actors.durable import Memory
-from windlass.simulator.actors.processes import ProcessRegistry
-from windlass.simulator.actors.server import Server
-from windlass.simulator.run.checks import find_leftovers, find_missing, hash_log
-from windlass.simulator.run.faults import Trouble
-from windlass.simulator.run.scenario import Scenario, draw
-from windlass.simulator.world.network import Network, Request
-from windlass.simulator.world.stores import Stores
-from windlass.simulator.world.world import World
+from windlass.simulator.agent import Agent
+from windlass.simulator.client import QUEUES, Client
+from windlass.simulator.faults import Trouble
+from windlass.simulator.jobs import Memory
+from windlass.simulator.network import Network, Request
+from windlass.simulator.processes import ProcessRegistry
+from windlass.simulator.scenario import Scenario, draw
+from windlass.simulator.server import Server
+from windlass.simulator.stores import Stores
+from windlass.simulator.world import World
 from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import ReadTx
+
+CHUNK = 5_000
 
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
@@ -38,6 +38,49 @@ HOUR_MS = 3_600_000
 MAX_S = 20_000  # of virtual time; a run that has not ended by then hangs
 # In memory, so that a simulated crash costs no real writes; `mkdtemp` makes the folder.
 MEMORY_DISK = Path("/dev/shm")  # nosec B108
+
+
+def find_leftovers(snapshot: Snapshot) -> list[Violation]:
+    """L1–L4, L6, L7: once faults have stopped, every job and workflow ends."""
+    found: list[Violation] = []
+    places = (
+        ("L1", "ready", snapshot.ready),
+        ("L1", "parked", snapshot.parked),
+        ("L7", "due", snapshot.due),
+        ("L3", "waits", snapshot.waits),
+        ("L2", "leases", snapshot.leases),
+    )
+    for invariant, place, rows in places:
+        found += [Violation(invariant, f"still in {place}: {row}", row.job) for row in rows]
+    for cascade in snapshot.cascades:
+        message = f"a cascade was never finished: {cascade}"
+        found.append(Violation("L3", message, cascade.job or 0))
+    for record in snapshot.jobs:
+        if record.facts.is_open:
+            found.append(Violation("L7", "never ended", record.facts.id))
+    for workflow in snapshot.workflows:
+        if workflow.state not in ENDED:
+            found.append(Violation("L4", f"workflow {workflow.id} never ended: {workflow}"))
+    return found
+
+
+def find_missing(snapshot: Snapshot, acknowledged: Iterable[int]) -> list[Violation]:
+    """S1: every acknowledged job can be read."""
+    there = {record.facts.id for record in snapshot.jobs}
+    lost = sorted(set(acknowledged) - there)
+    return [Violation("S1", "was acknowledged and is gone", job) for job in lost]
+
+
+async def hash_log(tx: ReadTx) -> tuple[int, str]:
+    """Returns how many events there are, and a hash of all their columns."""
+    digest = hashlib.sha256()
+    count = after = 0
+    while chunk := await tx.log.read(after, CHUNK):
+        for event in chunk:
+            digest.update(repr((*event[:2], int(event.kind), *event[3:])).encode())
+        count += len(chunk)
+        after = chunk[-1].seq
+    return count, digest.hexdigest()
 
 
 class Result(Struct, frozen=True):
