@@ -373,7 +373,7 @@ class AsyncClient(Kept):
 
         Sent again with the same `key`, it is not a second signal.
         """
-        from windlass.tasks.values.plain import plain_json  # few programs send signals
+        from windlass.tasks.values.containers import plain_json  # few programs send signals
 
         plain = plain_json("payload", payload)
         request = SendRequest(name=signal, payload=plain, key=key, namespace=namespace)

@@ -7,7 +7,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.messages.jobs import NewWorkflow
 from windlass.tasks.submitting import Submits, about_one
-from windlass.tasks.values.plain import named_arguments
+from windlass.tasks.values.containers import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
 from windlass.transactions.failures import explain_failure
@@ -53,16 +53,10 @@ class TransactionJob:
 def submit_in(
     connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
-
-
 @overload
 def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
-
-
 @overload
 def submit_in(connection: Any, task: JobSpec, /) -> TransactionJob: ...
-
-
 def submit_in(connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:
     """Submits a job in the transaction of `connection`: it exists if and only if that commits.
 
@@ -101,16 +95,10 @@ def submit_many_in(
 async def submit_in_async(
     connection: Any, task: Submits[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> TransactionJob: ...
-
-
 @overload
 async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
-
-
 @overload
 async def submit_in_async(connection: Any, task: JobSpec, /) -> TransactionJob: ...
-
-
 async def submit_in_async(
     connection: Any, task: Any, /, *args: Any, **kwargs: Any
 ) -> TransactionJob:

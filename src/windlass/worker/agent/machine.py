@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.missing import MissingFunctions
+from windlass.executors.python.known import MissingFunctions
 from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.messages.sync import Finished
 from windlass.ports.clock import Clock

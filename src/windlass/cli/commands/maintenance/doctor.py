@@ -72,7 +72,7 @@ def doctor(*, config: ConfigFile = None, at: Connection = HERE, json: Json = Fal
 def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     import apsw
 
-    from windlass.executors.media.ffmpeg import find_ffmpeg
+    from windlass.executors.media import find_ffmpeg
 
     yield _version("python", sys.version_info[:3], OLDEST_PYTHON)
     sqlite = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
