@@ -29,7 +29,7 @@ from windlass.tasks.current import JOBS, enter, find_current
 from windlass.tasks.task import PYTHON, named_tasks
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.agent.metadata import quick_facts
-from windlass.worker.attempt.outcome import finished, result_of
+from windlass.worker.attempt.records import finished, result_of
 from windlass.worker.attempt.spec import AttemptSpec, read_spec
 
 SLOTS: Final = 100  # jobs may wait for others inside each other

@@ -25,7 +25,7 @@ from windlass.server.live_pages import Topics, parse_topics
 from windlass.server.metrics.series import gauge
 from windlass.server.metrics.store_state import families, read_state
 from windlass.server.services import ServerServices
-from windlass.server.sign_in.routes import routes as _sign_in
+from windlass.server.sign_in.routes import routes as sign_in_routes
 from windlass.store.sql.transaction import ReadTx
 
 _UNBUFFERED = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
@@ -35,21 +35,21 @@ MAX_CHUNKS: Final = 20  # that one call looks at
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 RecentSize = Annotated[int, msgspec.Meta(ge=1, le=500)]
 
-_process = Routes("", "system")
-_live = Routes("/api/v1/live", "events")
-_audit = Routes("/api/v1/audit", "audit")
+process_routes = Routes("", "system")
+live_routes = Routes("/api/v1/live", "events")
+audit_routes = Routes("/api/v1/audit", "audit")
 
 _encode = msgspec.json.Encoder().encode
 
 
-@_process.get("/healthz", needs=Action.CHECK_HEALTH)
+@process_routes.get("/healthz", needs=Action.CHECK_HEALTH)
 async def healthz(call: HttpCall) -> Health:
     """Answers as long as the process is alive."""
     del call
     return Health("ok")
 
 
-@_process.get("/readyz", needs=Action.CHECK_HEALTH)
+@process_routes.get("/readyz", needs=Action.CHECK_HEALTH)
 async def readyz(call: HttpCall) -> Reply[Health]:
     """Checks that jobs can be recorded: the store and the blobs take what is written.
 
@@ -63,7 +63,7 @@ async def readyz(call: HttpCall) -> Reply[Health]:
     return Reply(Health(problem.details if known else problem.summary), 503)
 
 
-@_process.get("/metrics", needs=Action.READ_METRICS, media_type=TEXT)
+@process_routes.get("/metrics", needs=Action.READ_METRICS, media_type=TEXT)
 async def metrics(call: HttpCall) -> bytes:
     """Returns the metrics for Prometheus."""
     services = call.services
@@ -83,7 +83,7 @@ async def metrics(call: HttpCall) -> bytes:
     return services.meters.render(counted, pool, gauges)
 
 
-@_live.get("", needs=Action.READ_EVENTS, media_type=EVENTS)
+@live_routes.get("", needs=Action.READ_EVENTS, media_type=EVENTS)
 async def follow_changes(
     call: HttpCall, show: list[str], after: Cursor = 0, follow: bool = True
 ) -> Stream:
@@ -117,7 +117,7 @@ async def _changes(
         hub.close(listener)
 
 
-@_audit.get("", needs=Action.READ_AUDIT)
+@audit_routes.get("", needs=Action.READ_AUDIT)
 async def read_audit(
     call: HttpCall, after: Cursor = 0, since: str | None = None, limit: PageSize = 1_000
 ) -> AuditList:
@@ -132,7 +132,7 @@ async def read_audit(
     return AuditList([_audit_entry(row) for row in rows], following)
 
 
-@_audit.get("/recent", needs=Action.READ_AUDIT)
+@audit_routes.get("/recent", needs=Action.READ_AUDIT)
 async def read_recent(
     call: HttpCall,
     before: Cursor = 0,
@@ -219,4 +219,10 @@ def _audit_entry(row: AuditRow) -> AuditEntry:
     )
 
 
-ALL: Final[tuple[Route, ...]] = (*_process, *OPERATIONS, *_live, *_audit, *_sign_in)
+ALL: Final[tuple[Route, ...]] = (
+    *process_routes,
+    *OPERATIONS,
+    *live_routes,
+    *audit_routes,
+    *sign_in_routes,
+)

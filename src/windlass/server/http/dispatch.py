@@ -17,6 +17,7 @@ from windlass.operations.rights import authorize
 from windlass.ports.loop_time import DOING, give_way_if_long
 from windlass.server.audit_log import Seen, note_call
 from windlass.server.connections.refusals import Reason
+from windlass.server.http import call as http_call
 from windlass.server.http.asgi import Receive, Scope, Send
 from windlass.server.http.authentication import bearer, with_session
 from windlass.server.http.call import HttpCall, check_certificate
@@ -190,7 +191,7 @@ class Dispatcher:
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply
-        if clock() - began >= call.RECHECK_SECONDS:
+        if clock() - began >= http_call.RECHECK_SECONDS:
             await call.watch(caller).check()  # it has waited for something
         if isinstance(reply, Stream):
             reply = reply._replace(until_refused=call.watch(caller).until_refused)

@@ -8,7 +8,7 @@ from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.gateway import AgentGateway
-from windlass.worker.core.deadline import Deadline
+from windlass.worker.core.sync_loop import Deadline
 
 Key = tuple[int, int]  # job, attempt
 StopReason = Literal["canceled", "timed_out", "released", "lost"]

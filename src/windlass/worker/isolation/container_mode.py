@@ -24,24 +24,25 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Program, Wish
-from windlass.worker.isolation.container.arguments import (
+from windlass.worker.isolation.container_arguments import (
     SCRATCH,
     SOCKET,
     Container,
     divide_variables,
     run_arguments,
 )
-from windlass.worker.isolation.container.engine import (
+from windlass.worker.isolation.container_engine import (
     MAX_S,
     STARTED_BY,
     Engine,
     EngineAway,
+    Images,
     Ran,
+    end_pause,
     find_engine,
     run,
+    write_private,
 )
-from windlass.worker.isolation.container.image import Images, write_private
-from windlass.worker.isolation.container.leftovers import end_pause
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
 from windlass.worker.keeper.kept_process import Ended, RunAs

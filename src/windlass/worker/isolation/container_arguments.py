@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.container.engine import Engine
+from windlass.worker.isolation.container_engine import Engine
 
 SCRATCH: Final = "/scratch"  # the path of the attempt's folder in a container
 SOCKET: Final = "/run/windlass/agent.sock"

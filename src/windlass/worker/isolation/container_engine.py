@@ -1,17 +1,29 @@
-"""The container engine of this machine: podman, docker or nerdctl, and what it supports."""
+"""The container engine of this machine: podman, docker or nerdctl, and what it supports.
+
+Images are fetched when a job needs one. Containers left by a killed agent are removed, and the
+process that podman leaves by itself.
+"""
 
 import asyncio
+import base64
+import json
 import os
 import re
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
+import structlog
 
+from windlass.domain.matching.isolation import Pull
 from windlass.domain.values.errors import InvalidInput, WindlassError
+from windlass.ports.clock import Clock
+from windlass.worker.isolation.confinement import ConfinementFailed
+from windlass.worker.keeper.outside import Ender, find_enders, has_ended
+from windlass.worker.keeper.processes import all_processes, environ_of
 
 Kind = Literal["podman", "docker", "nerdctl"]
 
@@ -38,6 +50,26 @@ INIT_PLACES: Final = (
 )  # fmt: skip
 
 _NUMBER: Final = re.compile(r"\d+")
+
+SETTINGS: Final = "config.json"  # docker's file with credentials
+DEFAULT_REGISTRY: Final = "docker.io"
+_HUB: Final = "https://index.docker.io/v1/"  # Docker Hub's name in docker's settings
+
+# What registries and engines print when trying again would not help.
+_WRONG: Final = re.compile(
+    "manifest unknown|name unknown|not found|not known|no such image|denied|unauthorized|"
+    "authentication required|invalid reference|invalid username|did not resolve to an alias|"
+    "no matching manifest|no image found in|x509|repository does not exist|unsupported",
+    re.IGNORECASE,
+)
+_FULL: Final = re.compile("no space left|disk quota", re.IGNORECASE)
+
+PAUSE: Final = b"_PODMAN_PAUSE=1"  # in the environment of podman's pause process
+# after this long, other processes in podman's namespace are not about to end
+ALONE_MS: Final = 5_000
+LOOK_MS: Final = 50
+
+log = structlog.get_logger()
 
 
 class EngineAway(WindlassError):
@@ -243,3 +275,152 @@ def _docker(kind: Kind, program: str, told: dict[str, Any], env: dict[str, str])
         rootless=any("rootless" in str(option) for option in options),
         enforces=frozenset(names[one] for one in names if told.get(one)), init=init, env=env,
     )  # fmt: skip
+
+
+class Images:
+    """The images of one engine. If two jobs need the same one, it is fetched once."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def provide(
+        self, image: str, pull: Pull, folder: Path, credentials: str | None,
+        note: Callable[[str], object],
+    ) -> None:  # fmt: skip
+        """Makes sure that the image is present; raises `ConfinementFailed`.
+
+        `folder` is private: it holds the credentials while the image is fetched.
+        """
+        async with self._locks.setdefault(image, asyncio.Lock()):
+            if pull != "always" and await self._is_here(image):
+                return
+            if pull == "never":
+                message = f"image {image} is not on this worker, and pull is never"
+                raise ConfinementFailed("configuration", message)
+            await self._fetch(image, folder, credentials, note)
+
+    async def _is_here(self, image: str) -> bool:
+        ran = await self._engine.run("image", "inspect", "--format", "{{.Id}}", image)
+        if ran.code != 0 and not _WRONG.search(ran.errors):
+            raise EngineAway(f"{self._engine.kind} does not answer: {ran.reason}")
+        return ran.code == 0
+
+    async def _fetch(
+        self, image: str, folder: Path, credentials: str | None, note: Callable[[str], object]
+    ) -> None:
+        note(f"fetching the image {image}")
+        arguments, env = ["pull", "--quiet"], {}
+        if credentials is not None:
+            place = folder / SETTINGS
+            settings = auth_settings(credentials, image, self._engine.kind == "podman")
+            write_private(place, settings)
+            if self._engine.kind == "podman":
+                arguments += ["--authfile", str(place)]
+            else:
+                env = {"DOCKER_CONFIG": str(folder)}
+        try:
+            ran = await self._engine.run(*arguments, image, longest_s=None, env=env)
+        finally:
+            (folder / SETTINGS).unlink(missing_ok=True)
+        if ran.code != 0:
+            raise failure_of(image, ran)
+
+
+def failure_of(image: str, ran: Ran) -> ConfinementFailed:
+    """Returns what a failed pull means: a wrong description, or something temporary."""
+    message = f"cannot fetch the image {image}: {ran.reason}"
+    if _FULL.search(ran.errors):
+        return ConfinementFailed("resource", message)
+    if _WRONG.search(ran.errors):
+        return ConfinementFailed("configuration", message)
+    return ConfinementFailed("network", message)
+
+
+def registry_of(image: str) -> str:
+    """Returns the registry that an image comes from."""
+    first, slash, _ = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        return first
+    return DEFAULT_REGISTRY
+
+
+def auth_settings(credentials: str, image: str, podman: bool) -> str:
+    """Returns the settings file for a secret: `USER:PASSWORD`, or the text of such a file."""
+    if credentials.lstrip().startswith("{"):
+        return credentials
+    registry = registry_of(image)
+    if registry == DEFAULT_REGISTRY and not podman:
+        registry = _HUB
+    auth = base64.b64encode(credentials.encode()).decode()
+    return json.dumps({"auths": {registry: {"auth": auth}}})
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only this user can read."""
+    path.touch(mode=0o600, exist_ok=True)
+    path.write_text(text, "utf-8", "surrogateescape")
+
+
+async def end_outside(place: Path) -> bool:
+    """Ends everything that the folders at this place name; returns whether nothing is left."""
+    enders = find_enders(str(place))
+    ended = await asyncio.gather(*map(_end, enders)) if enders else ()
+    if all(ended):
+        shutil.rmtree(place, ignore_errors=True)
+        return True
+    return False
+
+
+async def _end(ender: Ender) -> bool:
+    try:
+        ran = await run(ender.argv, ender.env, MAX_S)
+    except EngineAway as error:
+        log.error("container_survives", name=Path(ender.folder).name, reason=error.message)
+        return False
+    if not has_ended(ran.code, ran.errors.encode()):
+        log.error("container_survives", name=Path(ender.folder).name, reason=ran.reason)
+        return False
+    shutil.rmtree(ender.folder, ignore_errors=True)
+    return True
+
+
+async def end_pause(owner: str, clock: Clock) -> None:
+    """Ends the process with which rootless podman keeps a user namespace, if nobody needs it.
+
+    It ends only one that a command of this worker started; podman starts another on demand. While
+    other containers, or their commands, are in the namespace, it stays.
+    """
+    mark = os.fsencode(f"{STARTED_BY}={owner}")
+    for _ in range(ALONE_MS // LOOK_MS):
+        pauses = [seen.pid for seen in all_processes() if {PAUSE, mark} <= {*environ_of(seen.pid)}]
+        left = [pid for pid in pauses if _end_if_alone(pid)]
+        if not left:
+            return
+        await clock.sleep_ms(LOOK_MS)
+
+
+def _end_if_alone(pid: int) -> bool:
+    """Ends a process unless others share its user namespace; returns whether it goes on."""
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return False
+    try:
+        own = _namespace(pid)
+        if any(_namespace(seen.pid) == own for seen in all_processes() if seen.pid != pid):
+            return True
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    finally:
+        os.close(process)
+    return False
+
+
+def _namespace(pid: int) -> str:
+    """Returns a process's user namespace; the pid itself if that cannot be read."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/user")
+    except OSError:
+        return str(pid)
