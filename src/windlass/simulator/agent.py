@@ -28,8 +28,7 @@ from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.agent_core import AgentCore
-from windlass.worker.core.ports import Ports
-from windlass.worker.core.sync_loop import Deadline
+from windlass.worker.core.ports import Deadline, Ports
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.scratch import Scratch
 

@@ -23,7 +23,7 @@ from windlass.simulator.simulation import end_all_tasks, run_scenario
 from windlass.simulator.stores import StoreFaults, Stores
 from windlass.simulator.world import World
 from windlass.worker.attempt.context import IndexUse
-from windlass.worker.core import agent_core, slots, sync_loop
+from windlass.worker.core import agent_core, ports, slots, sync_loop
 
 METADATA = {"gpu": True, "system:cpus": 8}
 SEEDS = (1, 2)
@@ -121,7 +121,7 @@ def test_processes_that_outlive_their_lease_are_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     plant(
-        monkeypatch, sync_loop, "Deadline",
+        monkeypatch, ports, "Deadline",
         "self.soft = max(self.soft, sent_at + self._soft_s)",
         "self.soft = max(self.soft, sent_at + self._soft_s + 20)",
         agent_core,

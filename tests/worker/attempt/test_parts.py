@@ -18,7 +18,7 @@ from windlass.worker.attempt.log import AttemptLog
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Mask, Secrets
-from windlass.worker.core.sync_loop import Deadline, Rules
+from windlass.worker.core.ports import Deadline, Rules
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch

@@ -12,8 +12,7 @@ from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world import VirtualClock
 from windlass.worker.core.agent_core import AgentCore
-from windlass.worker.core.ports import AttemptEnded, Ports, Report, StopReason
-from windlass.worker.core.sync_loop import Deadline
+from windlass.worker.core.ports import AttemptEnded, Deadline, Ports, Report, StopReason
 
 HEARTBEAT_MS = 5_000
 LEASE_MS = 25_000

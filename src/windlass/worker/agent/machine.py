@@ -29,7 +29,7 @@ from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.starter import AttemptStarter
-from windlass.worker.core.sync_loop import Deadline
+from windlass.worker.core.ports import Deadline
 from windlass.worker.isolation.confinement import IsolationMode, Program, Wish
 from windlass.worker.isolation.container_engine import end_outside
 from windlass.worker.isolation.container_mode import ContainerMode
