@@ -12,8 +12,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
-from windlass.engine.history.event_lines import EventLines, Line
-from windlass.engine.history.read_events import EventReader
+from windlass.engine.history.events import EventLines, EventReader, Line
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import give_way
 from windlass.server.metrics import Meters

@@ -9,7 +9,7 @@ import msgspec
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.history.read_events import CHUNK
+from windlass.engine.history.events import CHUNK
 from windlass.store.store import Store
 
 MAX_TOPICS: Final = 64

@@ -12,7 +12,7 @@ import structlog
 
 from windlass.domain.access.rights import Action, Identity, may
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.fleet.credentials import worker_token_name
+from windlass.engine.fleet.enrolment import worker_token_name
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.rights import authorize
