@@ -40,6 +40,10 @@ class EngineFailed(WindlassError):
     code = "engine_failed"
 
 
+class BuildLost(EngineFailed):
+    """A build was deleted from the bucket while a run needed it. No run did anything wrong."""
+
+
 class Verdict(NamedTuple):
     """How a build handles one input. `title` identifies a bug and is empty otherwise.
 

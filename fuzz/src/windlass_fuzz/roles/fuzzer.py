@@ -97,7 +97,7 @@ class Fuzzer:
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
         await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
-        steps = FuzzSteps(self.pipeline)
+        steps = FuzzSteps(self.pipeline, self.solver)
         if commit is not None:
             commit = await self.resolve_built(commit)
             await steps.add(commit)
@@ -143,9 +143,10 @@ class Fuzzer:
         """Fuzzes one commit and files its findings; does not touch its lease or count."""
         with report_disk_full(self.work):
             report = await self._campaign(commit)
-        report.marked_bad = await record_health(
-            self.pipeline, commit, report.why, self.solver.health
-        )
+        if not report.why or all(one.outcome != "lost" for one in report.combinations):
+            report.marked_bad = await record_health(
+                self.pipeline, commit, report.why, self.solver.health
+            )
         await self._alarm(commit, report)
         return report
 
@@ -266,7 +267,7 @@ class Fuzzer:
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
         closed = len(report.closed)
         for one in runs.reports:
-            if one.outcome != "skipped":
+            if one.outcome in ("fuzzed", "unhealthy"):
                 await self._record(one, report, closed)
                 closed = 0  # counted with the first combination
         await forget_old_reports(self.pipeline)
