@@ -72,7 +72,7 @@ def bug_verdict(found: Signature, output: str) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A build, the engine's options, and the limits for each run."""
+    """A build, the engine's options, and the limits for each run; `sources` is the checkout."""
 
     binaries: Path
     options: Mapping[str, Any]
@@ -83,6 +83,7 @@ class Target:
     memory: int = 2_048 * MIB
     variables: Mapping[str, str] = field(default_factory=dict)
     signature: SignatureSettings = field(default_factory=SignatureSettings)
+    sources: Path | None = None
 
 
 class Statistics(msgspec.Struct, kw_only=True):

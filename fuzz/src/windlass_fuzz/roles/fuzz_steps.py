@@ -28,12 +28,15 @@ class CountResult(NamedTuple):
 
 
 class FuzzSteps:
-    """The state changes of a fuzzer; the fuzzing itself runs between the steps."""
+    """The state changes of a fuzzer; the fuzzing itself runs between the steps.
 
-    def __init__(self, pipeline: Pipeline, solver: Solver | None = None) -> None:
+    Leases end with `process`, if one runs all steps.
+    """
+
+    def __init__(self, pipeline: Pipeline, solver: Solver | None = None, process: str = "") -> None:
         self._pipeline = pipeline
         self._solver = solver
-        self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder)
+        self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder, process)
 
     async def select(self, length_ms: int, commit: str | None = None) -> SelectResult:
         """Leases the given commit, or the least fuzzed one that is free and has a binary.

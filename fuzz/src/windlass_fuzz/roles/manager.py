@@ -9,7 +9,7 @@ wait in `state.json`, so that a commit that another branch is building or has bu
 this one too.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -135,7 +135,8 @@ class Manager:
             passed_over=tuple(commit.hash for line in lines for commit in line.passed),
             queued=tuple(dict.fromkeys(queued)), scheduled=changes.scheduled,
             dropped=changes.dropped, rebuilt=rebuilt, made_room=changes.made_room,
-            unwatched=changes.unwatched, swept=swept, branches=self._about(lines), left_out=watched.left_out, gone=tuple(gone),
+            unwatched=changes.unwatched, swept=swept, branches=self._about(lines),
+            left_out=watched.left_out, gone=tuple(gone),
         )  # fmt: skip
 
     async def add(self, commit: str) -> tuple[str, bool]:
@@ -205,8 +206,8 @@ class Manager:
         """Fills a schedule that is too short; returns commits with builds, and those to build.
 
         Loss and expiry shorten a schedule. Built commits that left it come back at once. If nothing
-        is built at the moment, the newest ones without builds are queued again. Only commits that
-        were queued before come back.
+        is built at the moment, the newest commits are also built again. Only commits that were
+        queued before come back.
         """
         queue = await self._pipeline.queue.read()
         own = rules.schedule_of(await self._pipeline.schedule.read(), line.name)
@@ -217,14 +218,14 @@ class Manager:
         if short <= 0:
             return [], []
         known = {*ready, *coming, *queue.failed}
-        recent = [c.hash for c in reversed(await self._recent(line)) if c.hash in queue.seen]
-        there: list[str] = []
-        gone: list[str] = []
-        for commit in [c for c in recent if c not in known][:MAX_REFILL]:
-            if len(there) < short:
-                (there if await self._pipeline.has_build(commit) else gone).append(commit)
+        known_before = {*queue.seen} - known
+        if not known_before:
+            return [], []
+        recent = [c.hash for c in reversed(await self._recent(line)) if c.hash in known_before]
+        there, gone = await self._split_by_binaries(recent[:MAX_REFILL])
         quiet = not (line.taken or coming)
-        return there[::-1], gone[: short - len(there)][::-1] if quiet else []
+        again = [c for c in recent[:short] if c in gone] if quiet else []
+        return there[:short][::-1], again[::-1]
 
     async def _fill(self, lines: Sequence[_Line]) -> tuple[list[str], list[str]]:
         """Fills all schedules; returns commits for the only one, and commits that were queued."""

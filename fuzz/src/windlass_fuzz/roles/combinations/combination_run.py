@@ -228,7 +228,8 @@ class CombinationRun:
 
     def _factory(self) -> EngineFactory:
         one = self.combination
-        return EngineFactory(one.solver, self.site.pipeline, self.site.work, one.env)
+        site = self.site
+        return EngineFactory(one.solver, site.pipeline, site.work, one.env, site.sources)
 
     def _corpus(self) -> Corpus:
         return Corpus(self.site.pipeline, self.combination.corpus)

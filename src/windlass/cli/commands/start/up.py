@@ -51,6 +51,7 @@ from windlass.ports.gc_pause import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
+from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.keeper.processes import become_private
 
 SLACK_MS = 5_000
@@ -69,6 +70,7 @@ def up(
     reload: Flag = False,
     isolation: Mode = "auto",
     namespaces: Namespaces = None,
+    secrets: Path | None = None,
     no_dashboard: Flag = False,
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     variables: JobVariables = NO_VARIABLES,
@@ -103,6 +105,9 @@ def up(
     namespaces
         The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
         with isolation process only `default`.
+    secrets
+        A directory of secrets for jobs, one file each; those in NAMESPACE/ are for that namespace
+        only.
     no_dashboard
         Serve the API only, without the web page.
     """
@@ -116,12 +121,17 @@ def up(
     options = _options(directory, store, settings, imported)._replace(
         log_level=level, plugins=plugin_options(plugins)
     )
+    if secrets is not None:
+        load_secrets({}, folder=secrets)  # a worker that refuses them would start again for ever
+        hide_from_jobs([secrets.absolute()], os.environ)
     _pass_on(variables, modules or (), apps or (), isolation, namespaces)
     hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
-        uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard, reload))
+        uvloop.run(
+            _up(directory, options, where, workers, slots, alone, not no_dashboard, reload, secrets)
+        )
 
 
 def _options(
@@ -166,7 +176,7 @@ def _pass_on(
 
 async def _up(
     directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool,
-    dashboard: bool, reload: bool,
+    dashboard: bool, reload: bool, secrets: Path | None,
 ) -> None:  # fmt: skip
     stopping = obey_signals()
     bound = bind(listen)
@@ -177,7 +187,7 @@ async def _up(
         had_token = token_file.exists()
         token = await ensure_admin_token(services, token_file)
         serving = start_serving(services, listen, bound, dashboard=dashboard)
-        own = OwnWorkers(directory, address, services.access, slots, reload)
+        own = OwnWorkers(directory, address, services.access, slots, reload, secrets)
         with announced(directory, address):
             if alone:
                 await own.end_others(workers)
