@@ -106,8 +106,7 @@ def up(
         The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
         with isolation process only `default`.
     secrets
-        A directory of secrets for jobs, one file each; those in NAMESPACE/ are for that namespace
-        only.
+        A directory of secrets for jobs, one file each; NAMESPACE/ has those of a namespace.
     no_dashboard
         Serve the API only, without the web page.
     """
@@ -121,17 +120,22 @@ def up(
     options = _options(directory, store, settings, imported)._replace(
         log_level=level, plugins=plugin_options(plugins)
     )
-    if secrets is not None:
-        load_secrets({}, folder=secrets)  # a worker that refuses them would start again for ever
-        hide_from_jobs([secrets.absolute()], os.environ)
     _pass_on(variables, modules or (), apps or (), isolation, namespaces)
-    hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
+    _hide(folders_of(directory, options.store, options.blobs), secrets)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
         uvloop.run(
             _up(directory, options, where, workers, slots, alone, not no_dashboard, reload, secrets)
         )
+
+
+def _hide(folders: list[Path], secrets: Path | None) -> None:
+    """Hides folders from jobs, also that of secrets, which must be readable."""
+    if secrets is not None:
+        load_secrets({}, folder=secrets)  # a worker that refuses them would start again for ever
+        folders = [*folders, secrets.absolute()]
+    hide_from_jobs(folders, os.environ)
 
 
 def _options(
