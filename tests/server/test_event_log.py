@@ -7,8 +7,7 @@ from structlog.testing import capture_logs
 from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.domain.rows.events import Level
-from windlass.engine.history.event_lines import EventLines, WorkerNames
-from windlass.engine.history.read_events import read_new
+from windlass.engine.history.events import EventLines, WorkerNames, read_new
 from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
 from windlass.server.event_log import write_line

@@ -19,7 +19,7 @@ from windlass.domain.rows.events import Event, EventKind, Level
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.ids import WorkflowId
 from windlass.engine.fleet.lost_workers import recover_orphans
-from windlass.engine.history.event_lines import Line
+from windlass.engine.history.events import Line
 from windlass.messages.sync import Finished
 from windlass.server.event_log import write_line
 from windlass.server.workflow_spans import WorkflowSpans

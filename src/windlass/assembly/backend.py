@@ -16,19 +16,14 @@ from windlass.domain.values.addresses import parse_networks
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings
-from windlass.engine.inbox.inbox import Inbox
+from windlass.engine.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.cleanup import CleanupLoop
-from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.inbox import InboxLoop
-from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
+from windlass.engine.loops.planning import CronLoop, InboxLoop, ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.running.standby import LoopGroup, Standby
-from windlass.engine.loops.running.ticker import Loop, Ticker
-from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.loops.series import SeriesLoop
-from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.statistics import SeriesLoop, StatisticsLoop
+from windlass.engine.loops.ticker import Loop, LoopGroup, Standby, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules

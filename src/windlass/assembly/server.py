@@ -16,13 +16,11 @@ from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import Level
 from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.engine.access import Access
+from windlass.engine.access import Access, TokenUses
 from windlass.engine.engine import Engine
-from windlass.engine.history.event_lines import EventLines, WorkerNames
+from windlass.engine.history.events import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
-from windlass.engine.loops.running.standby import ServerHeartbeat
-from windlass.engine.loops.running.ticker import Loop, Ticker
-from windlass.engine.loops.token_uses import TokenUses
+from windlass.engine.loops.ticker import Loop, ServerHeartbeat, Ticker
 from windlass.ports.clock import Clock
 from windlass.server.audit.log import AuditLog
 from windlass.server.event_log import write_line

@@ -8,8 +8,7 @@ from windlass.assembly.backend import Backend
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.pools.pools import Pool
 from windlass.engine.access import Access, SignedTokens
-from windlass.engine.history.event_lines import WorkerNames
-from windlass.engine.history.read_events import EventReader
+from windlass.engine.history.events import EventReader, WorkerNames
 from windlass.engine.pools.pools import Pools
 from windlass.operations.graphs import WorkflowGraphs
 from windlass.operations.history import Histories

@@ -14,7 +14,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.engine.engine import Engine
-from windlass.engine.inbox.inbox import InboxRequest
+from windlass.engine.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.jobs import (

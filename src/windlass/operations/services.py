@@ -10,8 +10,7 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.engine.access import Access
     from windlass.engine.engine import Engine
     from windlass.engine.files.files import Files
-    from windlass.engine.history.event_lines import WorkerNames
-    from windlass.engine.history.read_events import EventReader
+    from windlass.engine.history.events import EventReader, WorkerNames
     from windlass.engine.pools.pools import Pools
     from windlass.engine.schedules.reactions import Reactions
     from windlass.engine.schedules.schedules import Schedules

@@ -10,7 +10,7 @@ from windlass.domain.rows.event_lines import reason_of
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.history.event_lines import Line
+from windlass.engine.history.events import Line
 
 log = structlog.get_logger("windlass.events")
 

@@ -6,8 +6,7 @@ from typing import Final, Protocol
 import msgspec
 
 from windlass.domain.rows.events import Event
-from windlass.engine.history.event_lines import EventLines
-from windlass.engine.history.read_events import EventReader
+from windlass.engine.history.events import EventLines, EventReader
 from windlass.ports.loop_time import give_way
 from windlass.server.metrics import Meters
 from windlass.server.metrics.counted_events import CountedEvents

@@ -10,8 +10,8 @@ import pytest
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.indices import pick
+from windlass.engine import steps
 from windlass.engine.claim import gates
-from windlass.engine.steps import record, resume
 from windlass.simulator import simulate
 from windlass.simulator.actors.agent import Agent
 from windlass.simulator.actors.jobs import Traits
@@ -169,16 +169,16 @@ def test_a_signal_that_resumes_nobody_is_found(monkeypatch: pytest.MonkeyPatch) 
         """Resumes nobody."""
         return 0
 
-    monkeypatch.setattr(resume, "resume", forget)
+    monkeypatch.setattr(steps, "resume", forget)
     assert "L7" in break_with_lost_replies(DURABLE)
 
 
 def test_a_signal_that_ends_a_second_wait_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = record._take_signal
+    take = steps._take_signal
 
     async def take_any(work: Any, row: Any, name: str, created_at: int) -> Any:
         """Forgets what the job had before."""
         return await take(work, row._replace(signal=0), name, created_at)
 
-    monkeypatch.setattr(record, "_take_signal", take_any)
+    monkeypatch.setattr(steps, "_take_signal", take_any)
     assert "steps" in break_with_lost_replies(DURABLE)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import Any
 
 from windlass.domain.access.rights import Action, Identity
-from windlass.engine.fleet.credentials import worker_token_name
+from windlass.engine.fleet.enrolment import worker_token_name
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.connections.guarded_http import CONNECTION

@@ -8,7 +8,7 @@ import msgspec
 
 from windlass.domain.access.rights import Action, Identity, may, sees
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.read_events import CHUNK
+from windlass.engine.history.events import CHUNK
 from windlass.server.live.topics import Changed, Topics
 from windlass.store.store import Store
 

@@ -7,11 +7,10 @@ from typing import Any
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.cleanup import CleanupLoop
 from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.running.ticker import Loop, Ticker
-from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.simulator.world.loop import OWNER
 from windlass.simulator.world.stores import FaultyStore, StoreFaults
 from windlass.simulator.world.world import SeededChance, World

@@ -1,12 +1,23 @@
-"""Retries a workflow: its failed jobs, or all of it as a new workflow."""
+"""Changes that span many jobs: cascades, stopping workflows and retrying them.
 
-from collections.abc import Mapping, Sequence
+A cascade carries out what a job's end means to many others, one chunk at a time. Each step is its
+own transaction, or part of the command's if the store runs transactions one after another. A crash
+between two steps loses nothing: the cascade is a row, and the scheduling loop picks it up again.
+
+One kind stops a workflow: nothing more of it starts, and running jobs are told to stop. It handles
+open jobs in ascending order of ids. Waiting jobs are ended in bulk. Dependents inside the workflow
+need no update, since all of it ends; only dependents outside do. Another kind retries its failed
+jobs. All of it can be repeated as a new workflow.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     FAIL_FAST,
@@ -21,18 +32,234 @@ from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.domain.values.quantities import counted
+from windlass.engine.jobs.cancel import cancel, note_ended
 from windlass.engine.jobs.deadlines import without_passed
-from windlass.engine.jobs.supersede import ChangedArgs, Superseded, newest_of, retry, retry_many
+from windlass.engine.jobs.decide import decide, release_with_new_age
+from windlass.engine.jobs.dependents import (
+    CHUNK,
+    Ended,
+    hold_dependents,
+    meet,
+    notify_dependents,
+)
+from windlass.engine.jobs.priority import inherit_chunk
+from windlass.engine.jobs.supersede import (
+    ChangedArgs,
+    Superseded,
+    newest_of,
+    retry,
+    retry_many,
+    revive,
+)
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
+ABORTED = State.ABORTED.code
+SKIPPED = State.SKIPPED.code
+CANCELED = State.CANCELED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
-
 PAGE = 1_000  # jobs that a step reads
 MAX_JOBS = 100  # jobs that a step supersedes, with those they depend on
-
 _details = msgspec.json.Decoder(Details).decode
+
+
+async def advance(work: Work, most: int = 1) -> bool:
+    """Runs steps of the oldest cascades until they touched `most` jobs; False if none is open.
+
+    More than one step only makes sense if transactions run one after another; otherwise each must
+    take its locks in order.
+    """
+    done = 0
+    while done < most:
+        cascade = await work.tx.workflows.pull_cascade()
+        if cascade is None:
+            break
+        cursor, touched = await _advance(work, cascade)
+        await work.tx.workflows.advance_cascade(cascade.id, cursor)
+        if work.cascades:
+            await work.tx.workflows.add_cascades(work.cascades)
+            work.cascades = []
+        done += max(touched, 1)
+    return done > 0
+
+
+async def _advance(work: Work, cascade: Cascade) -> tuple[int | None, int]:
+    """Runs one step; returns where the next begins (None: done), and how many jobs it touched."""
+    if cascade.kind in (CascadeKind.CANCEL, CascadeKind.STOP):
+        return await stop_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.RETRY:
+        return await retry_chunk(work, cascade), CHUNK
+    if cascade.kind == CascadeKind.INHERIT:
+        return await inherit_chunk(work, cascade)
+    if cascade.kind == CascadeKind.RELEASE:
+        await release_with_new_age(work, cascade.known_job)
+        return None, 1
+    if cascade.kind == CascadeKind.DECIDE:
+        await decide(work, cascade.known_job)
+        return None, 1
+    chunks = await work.tx.jobs.dependents([cascade.known_job], cascade.cursor)
+    edges = chunks.get(cascade.known_job)
+    if edges is None:
+        return None, 1
+    await _step(work, cascade, edges)
+    return (cascade.cursor + 1 if len(edges) >= CHUNK else None), len(edges)
+
+
+async def _step(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
+    if cascade.kind == CascadeKind.REVIVE:
+        await revive(work, cascade, edges)
+        return
+    owner = (await work.tx.jobs.read([cascade.known_job]))[cascade.known_job]
+    met: dict[int, int] = {}
+    if cascade.kind in (CascadeKind.SATISFY, CascadeKind.FAIL):
+        satisfied = cascade.kind == CascadeKind.SATISFY and _satisfies(owner)
+        for edge in edges:
+            if edge & 1 or satisfied:
+                met[edge >> 1] = met.get(edge >> 1, 0) + 1
+    if cascade.kind == CascadeKind.SATISFY:
+        await meet(work, met)
+        return
+    await _abort(work, owner, [edge >> 1 for edge in edges if not edge & 1], met)
+
+
+def _satisfies(facts: JobFacts) -> bool:
+    return facts.state == State.COMPLETED.code or bool(facts.flags & ALLOW_FAILURE)
+
+
+async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
+    """Aborts those of these jobs that still wait, and continues with their own dependents.
+
+    Jobs in `met` accept any end. Dependents of a skipped job are skipped, too.
+    """
+    jobs = sorted(set(jobs))
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, [*jobs, *met], edges)
+    reason = f"Dependency {await _named(work, owner.id)} {STATE_BY_CODE[owner.final_state]}"
+    to = SKIPPED if owner.final_state == SKIPPED else ABORTED
+    ended = await work.tx.flow.end_waiting(jobs, to, work.now, reason, queued=False)
+    await note_ended(work, ended, to, reason)
+    notified = [Ended(row.job, bool(row.flags & ALLOW_FAILURE), reason) for row in ended]
+    await notify_dependents(work, notified, edges)
+    if met:
+        await meet(work, met)
+
+
+async def _named(work: Work, job: int) -> str:
+    """Returns the id of a job, and its name if it has one: 12 (build)."""
+    spec = (await work.tx.jobs.specs([job])).get(job)
+    name = None if spec is None else decode_spec(spec).name
+    return str(job) if name is None else f"{job} ({name})"
+
+
+class CascadeRunner:
+    """Runs one task at a time. `step` does one step and returns False if there was none."""
+
+    def __init__(self, step: Callable[[], Awaitable[bool]]) -> None:
+        self._step = step
+        self._more = False
+        self._stopped = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Runs the cascades that exist or may exist."""
+        if self._stopped:
+            return
+        self._more = True  # also for a task that has just checked for the last time
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    def stop(self) -> None:
+        """Starts nothing more; cascades stay in the store for the next engine."""
+        self._stopped = True
+
+    async def settled(self) -> None:
+        """Waits until every cascade known so far is done. Raises the error of a failed step."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def _run(self) -> None:
+        while self._more:
+            self._more = False
+            while await self._step():
+                pass
+
+
+class Stopped(NamedTuple):
+    """The result of a cancel: the workflow's state, and whether this call changed it."""
+
+    workflow: int
+    state: str
+    applied: bool
+
+
+class StopReason(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The reason of a cascade, as it is stored."""
+
+    reason: str
+    actor: str | None = None
+
+
+_why = msgspec.json.Decoder(StopReason).decode
+
+
+async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
+    """Makes a workflow `canceling`, and records the cascade that stops all of it."""
+    row = (await work.tx.workflows.lock([workflow])).get(workflow)
+    if row is None:
+        raise NotFound("workflow", workflow)
+    state = WorkflowState(row.state)
+    if state in ENDED or state is WorkflowState.CANCELING:
+        return Stopped(workflow, state.name.lower(), False)
+    work.cancel_workflow(workflow, reason, actor)
+    await work.tx.workflows.set_reason(workflow, reason)
+    body = msgspec.json.encode(StopReason(reason, actor)).decode()
+    work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.CANCEL, body))
+    return Stopped(workflow, "canceling", True)
+
+
+async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
+    """Stops the next jobs; returns where the following chunk begins, None at the end."""
+    workflow, why = cascade.known_workflow, _why(cascade.reason or "")
+    jobs = await work.tx.workflows.open_jobs(workflow, cascade.cursor, CHUNK)
+    if jobs:
+        await _stop_jobs(work, workflow, jobs, why)
+    return jobs[-1] if len(jobs) == CHUNK else None
+
+
+async def _stop_jobs(work: Work, workflow: int, jobs: Sequence[int], why: StopReason) -> None:
+    await work.tx.jobs.hold(jobs)
+    edges = await work.tx.jobs.dependents(jobs, 0)
+    await hold_dependents(work, jobs, edges)
+    outside = await _outside(work, workflow, edges)
+    ended = await work.tx.flow.end_waiting(jobs, CANCELED, work.now, why.reason, queued=True)
+    await note_ended(work, ended, CANCELED, why.reason, why.actor)
+    notified = [
+        Ended(row.job, bool(row.flags & ALLOW_FAILURE), why.reason)
+        for row in ended
+        if row.job in outside
+    ]
+    await notify_dependents(work, notified, {row.job: edges[row.job] for row in notified})
+    gone = {row.job for row in ended}
+    if len(gone) < len(jobs):
+        await cancel(work, [job for job in jobs if job not in gone], why.reason, why.actor)
+
+
+async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
+    """Returns those of these jobs that something outside the workflow depends on."""
+    found: set[int] = set()
+    chunk = 0
+    while edges:
+        waiting = {edge >> 1 for some in edges.values() for edge in some}
+        others = set(await work.tx.workflows.outside(workflow, sorted(waiting)))
+        if others:
+            found |= {j for j, some in edges.items() if any(e >> 1 in others for e in some)}
+        chunk += 1
+        more = [job for job, some in edges.items() if len(some) >= CHUNK and job not in found]
+        edges = await work.tx.jobs.dependents(more, chunk) if more else {}
+    return frozenset(found)
 
 
 class Retried(NamedTuple):

@@ -1,22 +1,25 @@
-"""Joins the small segments of ended logs, so that reading a log needs few objects.
+"""Keeps the blobs tidy: joins small segments of ended logs, and removes files without an owner.
 
-It runs in the background, one log at a time. If the server stops halfway, only some objects are
-wasted, since the bytes can be read from either form. The sweep for orphans, which reads all names
-anyway, finds such logs and joins them.
+Joining runs in the background, one log at a time, so that reading a log needs few objects. If the
+server stops halfway, only some objects are wasted, since the bytes can be read from either form.
+The sweep for orphans, which reads all names anyway, finds such logs and joins them. Orphans are
+left by a crash, a refused upload or a removed job.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
 from windlass.domain.rows.files import LogRow
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.attempts.attempt_files import is_ended
+from windlass.engine.attempts import log_segments as segments
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, TIMES, Logs, owner_of
+from windlass.engine.attempts.writes import is_ended
+from windlass.engine.files import artifacts, stacks
 from windlass.ports.blobs import BlobInfo, Blobs
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
@@ -25,8 +28,11 @@ FROM: Final = 16  # a log with fewer appends is left as it is
 MAX_WAITING: Final = 1_000
 MAX_COUNTED: Final = 10_000
 MAX_FOUND: Final = 1_000  # fragmented logs per sweep; the next sweep finds the others
-
 log = structlog.get_logger()
+AT_ONCE: Final = 500
+# Uploads that were never adopted, stacks that nobody took, and partly written files from a crash.
+UNFINISHED: Final = (artifacts.UPLOADS, stacks.FOLDER, "tmp")
+Judge = Callable[[Sequence[BlobInfo]], Awaitable[list[str]]]
 
 
 class SegmentMerger:
@@ -119,3 +125,58 @@ class FragmentedLogs:
 
 async def _read_log(tx: ReadTx, job: int, attempt: int) -> LogRow | None:
     return await tx.files.log(job, attempt)
+
+
+class Swept(NamedTuple):
+    """How many files were removed, and how many logs were joined."""
+
+    removed: int
+    joined: int
+
+
+async def sweep_files(store: Store, blobs: Blobs, older_than_ms: int) -> Swept:
+    """Removes old files without an owner and joins fragmented logs. It reads every name."""
+    scattered = FragmentedLogs()
+
+    async def unreferenced(infos: Sequence[BlobInfo]) -> list[str]:
+        digests = {artifacts.digest_of(info.key): info.key for info in infos}
+        used = await store.read(lambda tx: tx.files.referenced(list(digests)))
+        return [key for digest, key in digests.items() if digest not in used]
+
+    async def unknown(infos: Sequence[BlobInfo]) -> list[str]:
+        scattered.see(infos)
+        owners = {info.key: segments.owner_of(info.key) for info in infos}
+        jobs = sorted({owner[0] for owner in owners.values() if owner})
+        found = await store.read(lambda tx: tx.files.logs(jobs))
+        known = {(row.job, row.attempt) for rows in found.values() for row in rows}
+        return [key for key, owner in owners.items() if owner not in known]
+
+    async def all_of(infos: Sequence[BlobInfo]) -> list[str]:
+        return [info.key for info in infos]
+
+    removed = 0
+    for folder, judge in (
+        (artifacts.FOLDER, unreferenced),
+        (segments.FOLDER, unknown),
+        *((folder, all_of) for folder in UNFINISHED),
+    ):
+        removed += await _sweep(blobs, folder, older_than_ms, judge)
+    return Swept(removed, await scattered.join(store, blobs))
+
+
+async def _sweep(blobs: Blobs, folder: str, older_than_ms: int, judge: Judge) -> int:
+    removed = 0
+    batch: list[BlobInfo] = []
+    async for info in blobs.list(folder):
+        if info.modified_ms < older_than_ms:
+            batch.append(info)
+        if len(batch) >= AT_ONCE:
+            removed += await _remove(blobs, await judge(batch))
+            batch = []
+    return removed + await _remove(blobs, await judge(batch) if batch else [])
+
+
+async def _remove(blobs: Blobs, keys: Sequence[str]) -> int:
+    if keys:
+        await blobs.delete(keys)
+    return len(keys)

@@ -2,30 +2,34 @@
 
 A row leaves `inbox` in the transaction that writes its jobs. Refused submissions become jobs too:
 rejected ones, whose reason says why, so that nobody waits for a job that never comes. Errors
-concern one row alone: the others continue.
+concern one row alone: the others continue. Who may submit what is decided by the `read` function
+that `assembly` supplies.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 import structlog
 
 from windlass.domain.job.dependency_graph import find_names
-from windlass.domain.job.job import JobSpec
-from windlass.domain.job.validation import ValidatedJob
-from windlass.domain.rows.records import InboxRow, JobAlias
+from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, encode_spec
+from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.lifecycle.rank import level, rank
+from windlass.domain.lifecycle.states import State
+from windlass.domain.rows.records import InboxRow, JobAlias, JobEnd
+from windlass.domain.tasks.references import RESULT, job_of, references_in, replaced, with_job
 from windlass.domain.values.errors import (
     InvalidInput,
     Overloaded,
     StoreUnavailable,
     WindlassError,
 )
+from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.domain.values.quantities import readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
-from windlass.engine.inbox.named_jobs import ids_named, with_others
-from windlass.engine.inbox.refused import write_refused
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec, with_digest
 from windlass.engine.submit.write_jobs import is_plain, submit
@@ -36,8 +40,10 @@ from windlass.store.store import News
 
 AT_ONCE: Final = 500  # rows read at once, and plain ones written together
 INBOX_PATIENCE_MS: Final = 60_000  # normally, rows wait less than a second
-
 log = structlog.get_logger()
+REFUSED: Final = "refused"  # the task of a job whose description cannot be shown
+REJECTED: Final = State.REJECTED.code
+MAX_REASON: Final = 2_000
 
 
 def late_inbox(waited_ms: int) -> str:
@@ -300,4 +306,94 @@ async def _note_aliases(work: Work, one: _Checked, answer: Submitted) -> None:
     pairs = zip(promised, answer.ids, strict=True)
     await work.tx.inbox.add_aliases(
         [JobAlias(job, other, work.now) for job, other in pairs if job != other]
+    )
+
+
+async def write_refused(
+    work: Work, row: InboxRow, jobs: Sequence[ValidatedJob], reason: str
+) -> None:
+    """Writes the jobs of a row as rejected, unless another server has taken the row.
+
+    `jobs` is given for a valid row. They are stored as described, so that a manual retry checks
+    them again. Without it, they become jobs of the task `refused`.
+    """
+    if not await work.tx.inbox.take([row.id]):
+        return
+    if not row.jobs:
+        return
+    shown = list(jobs) or [_unreadable(work, row)] * len(row.jobs)
+    shapes = await work.intern(shown)
+    base = level(work.catalog.weight(shown[0].shape.queue), 0, 0)
+    place = rank(work.now, base, work.catalog.interval_ms)
+    rows, ends = [], []
+    for number, job in zip(row.jobs, shown, strict=True):
+        job_id, shape = JobId(number), ShapeId(shapes[job.template.digest])
+        body = encode_spec(job.spec)
+        rows.append(
+            (job_id, shape, None, 0, place, 0, 0, work.now, work.now, None, None, None, None, body)
+        )
+        ends.append(
+            JobEnd(job_id, REJECTED, 0, AttemptNo(0), 0, 0, None, None, None, None, work.now, 0,
+                   None, None, reason[:MAX_REASON], None)
+        )  # fmt: skip
+        work.move(
+            job_id, shape, None, AttemptNo(0), 0, REJECTED, reason[:MAX_REASON],
+            actor=row.submitted_by,
+        )  # fmt: skip
+    await work.tx.jobs.insert(rows)
+    await work.tx.jobs.end(ends)
+    work.effects.ended += [end.job for end in ends]
+
+
+def _unreadable(work: Work, row: InboxRow) -> ValidatedJob:
+    """Returns a job that names its submitter, in a namespace that the submitter sees."""
+    own = row.namespaces[0] if row.namespaces else DEFAULT_NAMESPACE
+    namespace = None if DEFAULT_NAMESPACE in (own, *row.namespaces) else own
+    spec = JobSpec(task=REFUSED, namespace=namespace, submitted_by=row.submitted_by)
+    task = _task_of(row.body)
+    return Validator(work.config).validate(
+        spec if task is None else msgspec.structs.replace(spec, labels={"task": task})
+    )
+
+
+class _Task(msgspec.Struct):
+    task: str = ""
+
+
+class _Tasks(msgspec.Struct):
+    jobs: list[_Task] = []
+
+
+def _task_of(body: bytes) -> str | None:
+    """Returns the task of the first job, if it can be read and shown."""
+    try:
+        tasks = msgspec.json.decode(body, type=_Tasks).jobs
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+    found = tasks[0].task[:100] if tasks else ""
+    return found if found.isprintable() and found else None
+
+
+def ids_named(spec: JobSpec) -> Iterator[int]:
+    """Yields the ids of all jobs that this one names."""
+    yield from (job for job in (*spec.after, *spec.after_any) if isinstance(job, int))
+    yield from (
+        job for job in map(job_of, references_in(spec.args, RESULT)) if isinstance(job, int)
+    )
+    if spec.parent is not None:
+        yield spec.parent
+
+
+def with_others(spec: JobSpec, others: Mapping[int, int]) -> JobSpec:
+    """Returns the job with some ids replaced."""
+
+    def of(job: Any) -> Any:
+        return others.get(job, job) if isinstance(job, int) else job
+
+    return msgspec.structs.replace(
+        spec,
+        after=tuple(map(of, spec.after)),
+        after_any=tuple(map(of, spec.after_any)),
+        parent=of(spec.parent),
+        args=replaced(spec.args, RESULT, lambda ref: with_job(ref, of(job_of(ref)))),
     )

@@ -2,18 +2,24 @@
 
 The log of an attempt may arrive after the attempt has ended, since completion does not wait for it.
 So we also accept log bytes from the worker that reported the end. Artifacts and progress are
-accepted only from the holder of the lease.
+accepted only from the holder of the lease. All of them count as activity, which moves
+`last_activity_at`, and with it the deadline. The worker also reports the duration of media; how
+long it may run for that is decided here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
+from windlass.domain.job.forms import MAX_MS
+from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.timeouts import limits_for
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.statistics import Usage
+from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.attempts.log_segments import grown
 from windlass.engine.attempts.reports import run_deadline
@@ -23,8 +29,6 @@ from windlass.store.sql.transaction import ReadTx
 
 RUNNING = State.RUNNING.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
-
-
 Apply = Callable[[Work, Holder, Lease | None], Awaitable[Any]]
 
 
@@ -160,3 +164,52 @@ async def end_log(
         incarnation=holder.incarnation if holder else 0,
         data={"attempt": row.attempt, "state": state.name.lower(), "bytes": size},
     )
+
+
+class Measured(NamedTuple):
+    """A worker's report about the media of an attempt it holds."""
+
+    holder: Holder
+    duration_ms: int
+
+
+async def measure_all(work: Work, found: Sequence[Measured]) -> list[int | WindlassError | None]:
+    """Returns the time limit of each attempt, in ms from its start; None: while it is active."""
+    jobs = sorted({item.holder.job for item in found})
+    known = await work.tx.jobs.lock(jobs)
+    leases = await work.tx.leases.lock(jobs)
+    answers: list[int | WindlassError | None] = []
+    rows: dict[int, tuple[int, int | None, int | None]] = {}
+    for holder, duration_ms in found:
+        lease = leases.get(holder.job)
+        if lease is None or not is_held(lease, holder):
+            answers.append(lease_lost(holder))
+            continue
+        timeout_ms = await _timeout(work, lease, duration_ms)
+        answers.append(timeout_ms)
+        if timeout_ms != lease.timeout_ms and lease.state == RUNNING:
+            changed = lease._replace(timeout_ms=timeout_ms)
+            deadline = run_deadline(work, changed, lease.known_start, lease.last_activity_at)
+            rows[lease.job] = (lease.job, timeout_ms, deadline)
+    if rows:
+        await work.tx.leases.allow([rows[job] for job in sorted(rows)])
+        # Shown with the job, even after it has ended; also limits its next attempt.
+        await work.tx.jobs.set_timeouts([rows[job][:2] for job in sorted(rows) if job in known])
+    return answers
+
+
+async def _timeout(work: Work, lease: Lease, duration_ms: int) -> int | None:
+    view = await work.tx.views.job(lease.job)
+    if view is None:
+        return lease.timeout_ms
+    spec = decode_spec(view.spec)
+    limits = limits_for(
+        work.config.timeouts,
+        task=timed_as(spec.task, spec.args),
+        queue=spec.queue,
+        duration_ms=min(duration_ms, MAX_MS),
+        own_run_ms=spec.timeout_ms,
+        own_idle_ms=spec.idle_timeout_ms,
+        queue_ms=work.catalog.timeouts.get(spec.queue),
+    )
+    return limits.run_ms or None
