@@ -179,6 +179,9 @@ class Line:
     async def files(self, commit: str) -> Sequence[str]:
         return ["solver.cpp"] if self.has_code(commit) else ["README.md"]
 
+    async def time_of(self, commit: str) -> int:
+        return START_MS + int(commit[1:]) * self.EVERY_MS
+
     async def resolve(self, commit: str) -> str:
         return commit
 
