@@ -19,6 +19,7 @@ from windlass_fuzz.config.finding_settings import ALWAYS
 from windlass_fuzz.engines.engine import Verdict
 from windlass_fuzz.findings.bisect import Bisector, Question
 from windlass_fuzz.findings.judge import Judge, tries_for
+from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.record import LATE, Origin, excerpt_of, shorten
 from windlass_fuzz.findings.report import render
 from windlass_fuzz.findings.sightings import mark_closed, release, seen_again, with_origin
@@ -79,6 +80,14 @@ def test_an_origin_is_one_search_and_each_time_has_its_own() -> None:
     again = with_origin(seen_again(known, a_finding()), Origin(first_bad="f" * 40))
     assert (again.introduced_by, again.last_good) == ("f" * 40, None)
     assert [one.first_bad[0] for one in again.origins] == ["a", "f"]
+
+
+def test_a_finding_shares_no_frames_with_itself() -> None:
+    known = Catalogue()
+    known.put(a_finding("first", frames=["parse"]))
+    known.put(a_finding("second", frames=["parse"], group="first"))
+    assert known.group_of("first", ("parse",)) == ""
+    assert known.group_of("third", ("parse",)) == "first"
 
 
 def test_a_finding_that_comes_back_too_often_is_set_aside() -> None:

@@ -156,9 +156,9 @@ class Catalogue:
         return min(fitting, key=lambda one: one.found_at_ms, default=None)
 
     def group_of(self, key: str, frames: tuple[str, ...]) -> str:
-        """Returns the group of the findings that share a frame, or ""."""
+        """Returns the group of the findings that share a frame, or ""; never itself."""
         for other in self.findings.values():
-            if other.key != key and set(other.frames) & set(frames):
+            if key not in (other.key, other.group) and set(other.frames) & set(frames):
                 return other.group or other.key
         return ""
 
