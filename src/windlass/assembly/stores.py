@@ -12,8 +12,7 @@ from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.epochs import Restored
-from windlass.engine.fleet.losses import restored
+from windlass.engine.fleet.epochs import Restored, restored
 from windlass.messages.system import Verified
 from windlass.operations.installation import check
 from windlass.plugins import added

@@ -19,8 +19,8 @@ from windlass.domain.schedules import ReactionState
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
-from windlass.engine.fleet.losses import describe, known_losses
-from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
+from windlass.engine.fleet.epochs import describe, known_losses
+from windlass.engine.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.messages.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 from windlass.operations.parse import namespace_of

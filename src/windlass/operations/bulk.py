@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.commands.bulk import Bulk, changeable, states_for
+from windlass.engine.commands.jobs import Bulk, changeable, states_for
 from windlass.messages.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.messages.jobs import Where
 from windlass.operations.dispatch.binding import Body
