@@ -26,7 +26,7 @@ from windlass.domain.access.secrets import EVERYONE
 from windlass.domain.explain.reasons import list_names
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST
 from windlass.domain.matching.shapes import NAMESPACES
-from windlass.domain.values.errors import StoreUnavailable, WindlassError
+from windlass.domain.values.errors import InvalidInput, StoreUnavailable, WindlassError, needs
 from windlass.domain.values.quantities import counted, format_moment, readable_size
 from windlass.messages.overview import LOST_COMMITS, AttentionList
 from windlass.messages.workers import WorkerInfo, WorkerList
@@ -58,9 +58,23 @@ class Finding(NamedTuple):
     detail: str
 
 
-def doctor(*, config: ConfigFile = None, at: Connection = HERE, json: Json = False) -> None:
-    """Check this installation; exits with 1 if there is a problem."""
+def doctor(
+    *,
+    config: ConfigFile = None,
+    store: str | None = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Check this installation; exits with 1 if there is a problem.
+
+    Parameters
+    ----------
+    store
+        Also check this PostgreSQL database: postgresql://… Run it where servers run.
+    """
     findings = list(_examine(config, at))
+    if store is not None:
+        findings += _store(store, config)
     if json:
         print_json([finding._asdict() for finding in findings])
     else:
@@ -85,6 +99,21 @@ def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     yield _containers()
     yield from _plugins()
     yield from _server(at)
+
+
+def _store(url: str, config: Path | None) -> Iterator[Finding]:
+    """Checks the database of servers."""
+    from windlass.assembly.stores import is_postgres
+
+    if not is_postgres(url):
+        raise InvalidInput("--store", "postgresql://…; other stores need no check", url)
+    with needs("postgres"):
+        from windlass.store.postgres.condition import examine
+    try:
+        pool_open = load_settings({}, os.environ, config).config.pool_open
+        yield from (Finding(*found) for found in asyncio.run(examine(url, pool_open)))
+    except WindlassError as error:
+        yield Finding("postgresql", "problem", str(error))
 
 
 def _plugins() -> Iterator[Finding]:
