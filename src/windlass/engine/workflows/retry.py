@@ -30,7 +30,7 @@ from windlass.store.sql.transaction import ReadTx
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 
 PAGE = 1_000  # jobs that a step reads
-MAX_JOBS = 100  # jobs that a step supersedes, with those they depend on
+MAX_JOBS = 300  # jobs that a step supersedes, with those they depend on
 
 _details = msgspec.json.Decoder(Details).decode
 

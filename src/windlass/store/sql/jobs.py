@@ -104,8 +104,9 @@ class Jobs(JobsRead, ABC):
         """Changes how long attempts of jobs may take, given as (job, timeout_ms); locked jobs."""
         await self._session.many("set_timeouts", "ii", sorted(rows))
 
-    async def set_superseded(self, old: int, new: int) -> None:
-        await self._session.execute("set_superseded", old, new)
+    async def set_superseded(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Records the successors of ended jobs, as pairs of old and new."""
+        await self._session.many("set_superseded", "ii", pairs)
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         """Inserts keys that are new; returns what now stands for each (namespace, key)."""
