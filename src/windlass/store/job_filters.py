@@ -21,6 +21,7 @@ RETRYING: Final = State.RETRYING.code
 SUSPENDED: Final = State.SUSPENDED.code
 COMPLETED: Final = State.COMPLETED.code
 FAILED: Final = State.FAILED.code
+REJECTED: Final = State.REJECTED.code
 ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
 ENDED_CODES: Final = frozenset(state.code for state in TERMINAL)
 BAD_CODES: Final = ENDED_CODES - {COMPLETED}
