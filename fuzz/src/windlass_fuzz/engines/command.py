@@ -138,8 +138,9 @@ class CommandEngine:
         test.write_bytes(base)
         seed = str(int(self._target.chance.fraction() * 2**53))
         argv = fill_placeholders(
-            self._options.generate, self._target, test=str(test), seed=seed, output=str(path)
-        )
+            self._options.generate, self._target, test=str(test), seed=seed, output=str(path),
+            sources=str(self._target.sources or ""),
+        )  # fmt: skip
         ended, output = await self._tools.run(argv, self._limits())
         test.unlink()
         if not ended.ok or not path.exists():

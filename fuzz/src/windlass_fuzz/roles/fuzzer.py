@@ -6,6 +6,7 @@ an answer, does not count.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ from windlass_fuzz.roles.fuzz_steps import FuzzSteps
 from windlass_fuzz.roles.run_health import health_key, record_health
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.lease_keeper import LEASE_MS, while_held
-from windlass_fuzz.state.leases import HeldLease
+from windlass_fuzz.state.leases import HeldLease, process_name
 from windlass_fuzz.state.pipeline import Pipeline
 from windlass_fuzz.statistics.history import RunPoint, record_run
 from windlass_fuzz.trackers.filing import IssueFiler
@@ -97,7 +98,7 @@ class Fuzzer:
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
         await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
-        steps = FuzzSteps(self.pipeline)
+        steps = FuzzSteps(self.pipeline, self.solver, process_name(os.getpid()))
         if commit is not None:
             commit = await self.resolve_built(commit)
             await steps.add(commit)
@@ -143,9 +144,10 @@ class Fuzzer:
         """Fuzzes one commit and files its findings; does not touch its lease or count."""
         with report_disk_full(self.work):
             report = await self._campaign(commit)
-        report.marked_bad = await record_health(
-            self.pipeline, commit, report.why, self.solver.health
-        )
+        if not report.why or all(one.outcome != "lost" for one in report.combinations):
+            report.marked_bad = await record_health(
+                self.pipeline, commit, report.why, self.solver.health
+            )
         await self._alarm(commit, report)
         return report
 
@@ -266,7 +268,7 @@ class Fuzzer:
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
         closed = len(report.closed)
         for one in runs.reports:
-            if one.outcome != "skipped":
+            if one.outcome in ("fuzzed", "unhealthy"):
                 await self._record(one, report, closed)
                 closed = 0  # counted with the first combination
         await forget_old_reports(self.pipeline)

@@ -165,7 +165,7 @@ class Planner:
     async def fuzz(self, commit: str | None = None, budget_ms: int = 0) -> FuzzPlan:
         """Returns what the fuzzer would do."""
         dry, pipeline = self._dry_run_pipeline()
-        steps = FuzzSteps(pipeline)
+        steps = FuzzSteps(pipeline, self.solver)
         if commit is not None:
             commit = await Fuzzer(self.solver, pipeline, self.work, self.notify).resolve_built(
                 commit

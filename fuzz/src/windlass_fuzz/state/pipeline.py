@@ -71,12 +71,17 @@ class Pipeline:
         """
         for kind in kinds:
             if kind == "production" and self.matrix:
-                if not set((await self.built(commit)).built) & set(self.matrix):
+                if not (await self.built(commit)).built:
                     return False
             elif not await self.bucket.exists(build_key(self.solver, kind, commit)):
                 return False
         return True
 
     async def built(self, commit: str) -> BuiltCombinations:
-        """Returns which combinations of a commit were built."""
-        return await read_built(self.bucket, self.solver, commit)
+        """Returns which combinations of the matrix are built, and which archives were lost."""
+        made = await read_built(self.bucket, self.solver, commit)
+        wanted = [name for name in self.matrix if name in made.built]
+        keys = {name: build_key(self.solver, "production", commit, name) for name in wanted}
+        there = [name for name, key in keys.items() if await self.bucket.exists(key)]
+        lost = tuple(name for name in wanted if name not in there)
+        return BuiltCombinations(built=tuple(there), failed=made.failed, lost=lost)

@@ -1,6 +1,6 @@
 """The rules of the pipeline: how commits move between queue and schedule. Pure functions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from windlass_fuzz.state.documents import BuildQueue, Entry, Schedule
@@ -111,6 +111,11 @@ def add_to_schedule(schedule: Schedule, commit: str, branch: str = ONLY) -> Sche
         entry._replace(branches=entry.branches + named) if entry.hash == commit else entry
         for entry in schedule
     )
+
+
+def in_history_order(schedule: Schedule, order: Mapping[str, tuple[int, int]]) -> Schedule:
+    """Sorts a schedule by the place of each commit in history; unknown commits come first."""
+    return tuple(sorted(schedule, key=lambda entry: order.get(entry.hash, (0, 0))))
 
 
 def add_by_hand(schedule: Schedule, commit: str) -> Schedule:

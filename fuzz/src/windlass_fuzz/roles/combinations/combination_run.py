@@ -15,7 +15,7 @@ from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.combinations import Combination
-from windlass_fuzz.engines.engine import Campaign, Engine, EngineFailed, Statistics
+from windlass_fuzz.engines.engine import BuildLost, Campaign, Engine, EngineFailed, Statistics
 from windlass_fuzz.findings.evidence import Where
 from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.markdown import count_of
@@ -36,12 +36,15 @@ KEEP_EVERY_MS: Final = 2_000
 
 
 class CombinationReport(msgspec.Struct, kw_only=True):
-    """What a run did with one combination; `given_ms` is its share of the budget."""
+    """What a run did with one combination; `given_ms` is its share of the budget.
+
+    The build of a `lost` one is gone from the bucket.
+    """
 
     combination: str
     target: str
     engine: str
-    outcome: Literal["fuzzed", "unhealthy", "skipped"]
+    outcome: Literal["fuzzed", "unhealthy", "skipped", "lost"]
     why: str = ""
     given_ms: int = 0
     statistics: Statistics | None = None
@@ -111,7 +114,7 @@ class CombinationRun:
         builds = self.builds("builds")
         build = await builds.fetch(commit)
         if build is None:
-            raise EngineFailed(f"the binary of {commit} was deleted after it was selected")
+            raise BuildLost(f"the binary of {commit} was deleted after it was selected")
         selection = await self.select_tests()
         self.site.notify(f"{title}: {count_of(len(selection.tests), 'test')} ({selection.why})")
         corpus = fresh_folder(self.site.work / "corpus")
@@ -225,7 +228,8 @@ class CombinationRun:
 
     def _factory(self) -> EngineFactory:
         one = self.combination
-        return EngineFactory(one.solver, self.site.pipeline, self.site.work, one.env)
+        site = self.site
+        return EngineFactory(one.solver, site.pipeline, site.work, one.env, site.sources)
 
     def _corpus(self) -> Corpus:
         return Corpus(self.site.pipeline, self.combination.corpus)
