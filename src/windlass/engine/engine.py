@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.tasks.kind import TaskKind
 from windlass.engine.after_commit import AfterCommit
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.explain import Explain
@@ -41,7 +42,6 @@ from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows import CascadeRunner, advance
 from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.clock import Chance
-from windlass.ports.tasks import TaskKind
 from windlass.store.fast_path import fast_path_of
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.store import Followed, Store

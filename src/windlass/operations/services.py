@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # operations import this module
 
 
 class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What every operation finds; `windlass.assembly.services` builds it.
+    """What every operation finds; `windlass.assembly.backend` builds it.
 
     A server has more (`windlass.server.services`), which only its own routes use.
     """

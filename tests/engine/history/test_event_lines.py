@@ -21,9 +21,8 @@ from windlass.engine.history.events import (
     number_before_last,
     read_new,
 )
-from windlass.server.feed import Feed
+from windlass.server.feed import CountedEvents, Feed
 from windlass.server.metrics import Meters
-from windlass.server.metrics.counted_events import CountedEvents
 from windlass.store.sql.transaction import WriteTx
 
 

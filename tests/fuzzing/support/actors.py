@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tests.fuzzing.support.rig import ForwardingBucket
 from windlass.domain.values.errors import Conflict
 from windlass.ports.clock import Clock
-from windlass.simulator.world.world import START_MS, SeededChance
+from windlass.simulator.world import START_MS, SeededChance
 from windlass_fuzz.buckets.bucket import (
     Bucket,
     ConcurrentWrite,

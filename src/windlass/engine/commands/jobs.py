@@ -39,8 +39,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner, retry_one
 from windlass.messages.bulk import BulkReply, RefusedJob
 from windlass.ports.gateway import Holder
-from windlass.ports.long_lists import PAGE, LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 

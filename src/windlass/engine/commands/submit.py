@@ -28,9 +28,7 @@ from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
 from windlass.engine.timers import now_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
-from windlass.ports.gc_pause import MANY, gc_paused
-from windlass.ports.long_lists import LongList
-from windlass.ports.loop_time import SMALL, aside, give_way_if_long
+from windlass.ports.loop_time import MANY, SMALL, LongList, aside, gc_paused, give_way_if_long
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 

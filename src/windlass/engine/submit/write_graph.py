@@ -25,8 +25,7 @@ from windlass.engine.jobs.priority import pass_on
 from windlass.engine.submit.join_workflow import is_relative
 from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.long_lists import LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import LongList, aside, pages
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

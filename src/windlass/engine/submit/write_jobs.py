@@ -34,8 +34,7 @@ from windlass.engine.submit.submission import (
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.long_lists import PAGE, LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import PAGE, LongList, aside, pages
 
 QUEUED = State.QUEUED.code
 

@@ -18,8 +18,7 @@ from windlass.engine.verify.compare import (
 from windlass.engine.verify.known import Findings, SnapshotIndex, Violation
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, check_indices, retry_check
-from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import aside, give_way_if_long
+from windlass.ports.loop_time import aside, gc_paused, give_way_if_long
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store

@@ -22,9 +22,8 @@ import structlog
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
-from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import INLINE, SMALL, give_way_if_long
-from windlass.ports.open_files import note_closed, note_open
+from windlass.ports.loop_time import INLINE, SMALL, gc_paused, give_way_if_long
+from windlass.ports.this_process import note_closed, note_open
 from windlass.store.inline import drive
 from windlass.store.sql.snapshot import Snapshot, take_snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.assembly.backend import ServerOptions
+from windlass.assembly.backend import POOLS, ServerOptions
 from windlass.assembly.server import ensure_admin_token, running_services
-from windlass.assembly.services import POOLS
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
@@ -48,7 +47,7 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.rows.events import Level
 from windlass.domain.values.addresses import is_loopback
-from windlass.ports.gc_pause import spare_what_is_loaded
+from windlass.ports.loop_time import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
