@@ -34,9 +34,8 @@ from windlass.worker.agent.gpus import describe, parse_amd, parse_nvidia, visibl
 from windlass.worker.agent.metadata import VERSION, encoder_names
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.attempt import job_socket
-from windlass.worker.attempt.find_files import find_files
-from windlass.worker.attempt.masking import Masker
-from windlass.worker.attempt.secrets import load_secrets
+from windlass.worker.attempt.files import find_files
+from windlass.worker.attempt.secrets import Masker, load_secrets
 from windlass.worker.keeper import leftovers
 from windlass.worker.keeper.record import boot_id
 

@@ -27,8 +27,8 @@ from windlass.domain.schedules import MISSED, ReactionState, RunState
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
-from windlass.engine.fleet.losses import describe, known_losses
-from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, late_inbox
+from windlass.engine.fleet.epochs import describe, known_losses
+from windlass.engine.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.jobs.unique_keys import decode_details
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.messages.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look

@@ -14,8 +14,7 @@ from windlass.server.http.call import HttpCall
 from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
 from windlass.server.http.origin import Hosts
-from windlass.server.plugin_pages import PluginPages
-from windlass.server.plugins import server_parts
+from windlass.server.plugins import PluginPages, server_parts
 from windlass.server.routes import ALL
 from windlass.server.serve import Listen, Serving
 from windlass.server.services import ServerServices

@@ -30,6 +30,7 @@ from windlass.store.job_filters import (
     RETRYING,
     SUSPENDED,
     Candidate,
+    JobText,
     RowFilter,
     Source,
     allows,
@@ -38,12 +39,12 @@ from windlass.store.job_filters import (
     check_states,
     decode_shape,
     fitting,
+    searches,
     states_of,
     tells,
     tells_state,
 )
 from windlass.store.job_reads import JobReads, Seen, Stretch
-from windlass.store.job_search import JobText, searches
 
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once

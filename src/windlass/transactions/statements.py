@@ -12,7 +12,7 @@ import msgspec
 
 from windlass.domain.rows.records import PROTOCOL
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.ports.open_files import is_open_here
+from windlass.ports.this_process import is_open_here
 from windlass.transactions.requests import ANY_NAMESPACE, Key, Reference, Request
 
 SUBMITTER = "sqlite"

@@ -12,7 +12,7 @@ from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment, parse_moment
-from windlass.engine.loops.cron import CronLoop
+from windlass.engine.loops.planning import CronLoop
 
 HOURLY = "0 * * * *"
 

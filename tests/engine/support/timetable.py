@@ -13,13 +13,12 @@ from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.ids import WorkflowId
 from windlass.domain.values.quantities import parse_moment
 from windlass.engine.engine import Engine
-from windlass.engine.loops import cron
-from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
-from windlass.engine.schedules.planning import PlanRequest
+from windlass.engine.loops import planning
+from windlass.engine.loops.planning import ReactionsLoop, WebhooksLoop
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import RunTarget
 from windlass.engine.schedules.schedules import ScheduleInput, Schedules
-from windlass.engine.schedules.templates import Templates
+from windlass.engine.schedules.templates import PlanRequest, Templates
 from windlass.operations.planner import WirePlanner
 
 NAMESPACE = "default"
@@ -64,8 +63,8 @@ class Timetable:
         row, _ = await self.schedules.put(wanted._replace(**fields), "ada")
         return row
 
-    async def tick(self) -> cron.CronReport:
-        return await cron.CronLoop(self.engine, self.schedules.runs).run_once(self.rig.now)
+    async def tick(self) -> planning.CronReport:
+        return await planning.CronLoop(self.engine, self.schedules.runs).run_once(self.rig.now)
 
     async def react(self) -> int:
         """One round of follow-ups and retries; how many were tried."""

@@ -16,7 +16,7 @@ from windlass.domain.rows.records import Due, Ticket, Worker
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.history import series
-from windlass.engine.loops.series import SeriesLoop
+from windlass.engine.loops.statistics import SeriesLoop
 from windlass.messages.sync import Finished
 from windlass.operations import attention
 from windlass.operations.overview import Table

@@ -1,4 +1,4 @@
-"""One connection, from its admission to its end."""
+"""One connection, from its admission to its end, over a transport that joins writes."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -9,12 +9,51 @@ from typing import Any, Final, cast
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.values.addresses import is_in, parse_networks
 from windlass.server.connections.census import Census, Owner
-from windlass.server.connections.corking import Corked
 from windlass.server.connections.guarded_http import GuardedHttp
 from windlass.server.connections.refusals import Count, Refusal
 from windlass.server.connections.tls import Certificates, names_of
 
 MAX_ADDRESS: Final = 64
+
+
+class Corked:
+    """Delays the first write until a second one, or until the end of the loop's iteration.
+
+    uvicorn writes the head of a response before its body is known, and uvloop sends at once. Two
+    packets cost a server twice as much as one, and wake the client twice.
+    """
+
+    __slots__ = ("_held", "_loop", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._held: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        if self._held is None:
+            self._held = data
+            self._loop.call_soon(self.flush)
+        else:
+            held, self._held = self._held, None
+            self._transport.writelines((held, data))
+
+    def flush(self) -> None:
+        """Sends the delayed write."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            self._transport.write(held)
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def write_eof(self) -> None:
+        self.flush()
+        self._transport.write_eof()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Reception:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from windlass.domain.values.addresses import is_address, is_loopback
 from windlass.operations.dispatch.answers import BINARY, JSON
 from windlass.operations.dispatch.errors import Forbidden
-from windlass.server.http.errors import UnsupportedMedia
+from windlass.server.http.replies import UnsupportedMedia
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -26,7 +26,7 @@ from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
-from windlass.ports.gc_pause import spare_what_is_loaded
+from windlass.ports.loop_time import spare_what_is_loaded
 from windlass.server.app import start_serving
 from windlass.server.connections.census import raise_file_limit
 from windlass.server.connections.tls import TlsFiles, load_context
