@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.fuzzing.histories.planted import History as Planted
+from tests.fuzzing.histories.planted import PlantedWorld, Step, program
 from tests.fuzzing.support.scripted_solver import World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
@@ -44,6 +46,30 @@ def test_of_many_inputs_those_that_differ_and_fail_stay() -> None:
     known = seen_again(known, other, limit=4)
     assert [one.name for one in known.inputs] == ["same-2", "other", "same-3", "same-4"]
     assert (known.input, "another stack" in known.names) == ("same-2", True)
+
+
+def test_a_report_shows_input_and_output_of_one_run(tmp_path: Path) -> None:
+    prints = program(
+        "  parse();",
+        'static void parse(void) { fprintf(stderr, "read %s\\n", text); assert(!has("X")); }',
+    )
+    planted = PlantedWorld(tmp_path, Planted("prints", {"bug": prints}, (), ()))
+
+    async def search() -> None:
+        await planted.fuzz(Step("bug", ("some long X",)))
+        (found,) = await planted.findings()
+        page = render(found, "scripted", "there")
+        assert (found.excerpt, "read X\n" in found.output) == ("X", True)
+        assert "some long X" not in page
+        assert f"Output of {found.input} with the build of {planted.names['bug'][:12]}" in page
+        # The commit that showed a smaller input later is the one to run it with.
+        other = msgspec.structs.replace(
+            found, input="small", size=0, output_of="small", output_in="e" * 40, found_in="e" * 40,
+            inputs=[],
+        )  # fmt: skip
+        assert f"build of `{'e' * 12}`" in render(seen_again(found, other), "scripted", "there")
+
+    run(search())
 
 
 def test_an_origin_is_one_search_and_each_time_has_its_own() -> None:
