@@ -30,8 +30,7 @@ from windlass.assembly.backend import ServerOptions, running_backend
 from windlass.clock import RealClock
 from windlass.domain.config import Config
 from windlass.engine.engine import Engine
-from windlass.engine.loops.series import SeriesLoop
-from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.statistics import SeriesLoop, StatisticsLoop
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.store import SqliteStore
 

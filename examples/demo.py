@@ -33,7 +33,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.messages.jobs import Job
 from windlass.messages.system import Verified
 from windlass.providers.local import workers_below
-from windlass.tasks.named import named
+from windlass.tasks.task import named
 
 ROOT = Path(__file__).parent.parent
 SHELL_JOBS = 20

@@ -10,7 +10,7 @@ from typing import Any, Final
 from examples.demo_tasks import approve_release, paint_log, resize, train
 from windlass.client.blocking.client import Client
 from windlass.domain.job.job import JobSpec
-from windlass.tasks.named import named
+from windlass.tasks.task import named
 
 ROOT: Final = Path(__file__).parent.parent
 PAUSE_SECONDS: Final = 2.0  # between two waves of new work

@@ -11,7 +11,9 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.support.debian import missing_reason
 from tests.support.leftovers import remove_dead_sockets
+from tests.support.pgbouncer import PgBouncer, start_pgbouncer
 from tests.support.postgres import PostgresMissingError, PostgresServer, start_postgres
 from tests.support.s3 import S3MissingError, S3Server, start_s3
 from tests.support.second_try import Record
@@ -77,6 +79,18 @@ def postgres_dsn(postgres_server: PostgresServer) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def pgbouncer(
+    postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PgBouncer]:
+    """A pooler in transaction mode before the server of the run."""
+    if reason := missing_reason("pgbouncer"):
+        pytest.skip(reason)
+    pooler = start_pgbouncer(postgres_server.port, tmp_path_factory.mktemp("pgbouncer"))
+    yield pooler
+    pooler.stop()
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[S3Server]:
     """A real S3 server for the whole run."""
     try:
@@ -90,7 +104,7 @@ def s3_server() -> Iterator[S3Server]:
 # What `--fast` runs: rules of the engine in memory, stores in memory and on SQLite, in this
 # process alone.
 FAST_FOLDERS = ("blobs", "domain", "engine", "operations", "simulator", "store", "workflows")
-SLOW_FIXTURES = frozenset({"postgres_dsn", "postgres_server", "s3_server"})
+SLOW_FIXTURES = frozenset({"pgbouncer", "postgres_dsn", "postgres_server", "s3_server"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from windlass.messages.steps import Question
     from windlass.tasks.current import Canceled, Current, current
     from windlass.tasks.exceptions import Abort, Retry
-    from windlass.tasks.named import NamedTask, named
     from windlass.tasks.steps import (
         Suspended,
         ask,
@@ -52,9 +51,9 @@ if TYPE_CHECKING:
         wait_for,
         wait_for_async,
     )
-    from windlass.tasks.task import AsyncTask, Task, task
-    from windlass.transactions.jobs import TransactionJob
+    from windlass.tasks.task import AsyncTask, NamedTask, Task, named, task
     from windlass.transactions.submitting import (
+        TransactionJob,
         submit_in,
         submit_in_async,
         submit_many_in,
@@ -81,16 +80,15 @@ _NAMES = {
     ),
     "windlass.front": ("AsyncClient", "Client", "default_client", "set_default_client"),
     "windlass.tasks.current": ("Canceled", "Current", "current"),
-    "windlass.tasks.named": ("NamedTask", "named"),
     "windlass.tasks.exceptions": ("Abort", "Retry"),
     "windlass.tasks.steps": (
         "Suspended", "ask", "ask_async", "send", "send_async", "sleep",
         "sleep_async", "step", "step_async", "wait_for", "wait_for_async",
     ),
-    "windlass.tasks.task": ("AsyncTask", "Task", "task"),
-    "windlass.transactions.jobs": ("TransactionJob",),
+    "windlass.tasks.task": ("AsyncTask", "NamedTask", "Task", "named", "task"),
     "windlass.transactions.submitting": (
-        "submit_in", "submit_in_async", "submit_many_in", "submit_many_in_async",
+        "TransactionJob", "submit_in", "submit_in_async", "submit_many_in",
+        "submit_many_in_async",
     ),
     "windlass.messages.jobs": ("Job",),
     "windlass.messages.steps": ("Question",),

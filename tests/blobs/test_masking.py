@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.worker.attempt.masking import Masker
+from windlass.worker.attempt.secrets import Masker
 
 
 def masked(secrets: list[str], *chunks: bytes) -> bytes:

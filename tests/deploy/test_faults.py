@@ -24,7 +24,7 @@ from windlass.domain.pools.pools import CostRow
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.domain.values.quantities import month_of
-from windlass.engine.loops.cron import CronLoop
+from windlass.engine.loops.planning import CronLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Finished

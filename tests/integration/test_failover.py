@@ -7,11 +7,16 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
 
+from tests.store.postgres.proxy import proxy_to
+from tests.support.debian import missing_reason
+from tests.support.pgbouncer import start_pgbouncer
 from tests.support.postgres import start_postgres
 from tests.support.running import run
 from tests.support.running_server import RunningServer, job, running_server
@@ -171,6 +176,32 @@ async def assert_lost(server: RunningServer, number: int) -> None:
         assert reply.status_code == 410, reply.text
         assert reply.json()["error"]["code"] == "job_lost"
         assert "failover from timeline 1 to 2" in reply.json()["error"]["message"]
+
+
+def test_a_failover_behind_a_pooler_is_noticed_on_connections_that_stay(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    if reason := missing_reason("pgbouncer"):
+        pytest.skip(reason)
+
+    async def check() -> None:
+        async with proxy_to(cluster.primary.dsn("windlass")) as (proxy, detour):
+            pooler = start_pgbouncer(urlsplit(detour).port or 0, tmp_path)
+            try:
+                async with running_server(pooler.dsn("/windlass")) as server:
+                    kept = await submit(server, "kept")
+                    cluster.lag()
+                    lost = [await submit(server, f"lost-{n}") for n in range(3)]
+                    cluster.fail_over()
+                    proxy.lead_to(cluster.standby.port)
+                    new = [await submit(server, f"new-{n}") for n in range(3)]
+                    assert len({kept, *lost, *new}) == 7
+                    await assert_lost(server, lost[0])
+                    assert "Epoch 1 began" in await log_of(server)
+            finally:
+                pooler.stop()
+
+    run(check())
 
 
 def test_a_failover_that_lost_nothing_changes_nothing_but_the_ids(cluster: Cluster) -> None:

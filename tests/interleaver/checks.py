@@ -19,11 +19,11 @@ from windlass.domain.values.ids import JobId
 from windlass.engine.attempts.reports import AttemptReport, apply_reports
 from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.engine.jobs import unblock
+from windlass.engine.jobs import decide
 from windlass.engine.sync.sync import SyncCall, sync
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify import judge
-from windlass.engine.workflows.cascades import advance
+from windlass.engine.workflows import advance
 from windlass.messages.sync import Finished, Outcome, SyncReply, SyncRequest
 from windlass.store.sql.snapshot import Snapshot
 
@@ -204,7 +204,7 @@ class Drain:
             await hand.run(lambda work, _: _report_all(work, snapshot.leases))
         for job in manual:
             await hand.run(
-                lambda work, _, job=job: unblock.unblock(work, job, True, "", None)  # type: ignore[misc]
+                lambda work, _, job=job: decide.unblock(work, job, True, "", None)  # type: ignore[misc]
             )
         for queue in paused:
             await hand.run(

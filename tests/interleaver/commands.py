@@ -10,28 +10,24 @@ from tests.interleaver.stage import HotStep, Step
 from tests.interleaver.world import MINUTE, World, job, submission_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.records import Lease
 from windlass.domain.rows.steps import SignalRow, StepKind
 from windlass.domain.values.errors import WindlassError
-from windlass.engine.attempts.activity import Activity, note_activity
-from windlass.engine.attempts.attempt_files import Write, write_all
+from windlass.engine import steps, workflows
+from windlass.engine.attempts.writes import Write, write_all
 from windlass.engine.fleet import lost_workers as upkeep
 from windlass.engine.fleet import queues, workers
 from windlass.engine.fleet.capability import reject_at_once
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.jobs import cancel as canceling
-from windlass.engine.jobs import enqueue, priority, supersede
-from windlass.engine.jobs import unblock as unblocking
+from windlass.engine.jobs import decide, places, priority, supersede
 from windlass.engine.jobs.deadlines import end_late
-from windlass.engine.steps import resume
-from windlass.engine.steps.record import WaitSpec, begin_wait
+from windlass.engine.steps import WaitSpec, begin_wait
 from windlass.engine.submit.write_jobs import submit as submit_jobs
 from windlass.engine.sync.sync import SyncCall
 from windlass.engine.sync.sync import sync as sync_workers
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows import cascades
-from windlass.engine.workflows import retry as retrying
-from windlass.engine.workflows import stop as stopping
 from windlass.messages.sync import Held, Released, Started, SyncReply
 from windlass.messages.workers import QueueLimits
 from windlass.ports.gateway import Holder
@@ -211,19 +207,19 @@ def retry(label: str) -> Command:
 def cancel_flow(name: str) -> Command:
     """The command alone; its intent is worked off by `advance`."""
     return lambda world: _alone(
-        lambda work: stopping.cancel_workflow(work, world.workflows[name], "Canceled", None)
+        lambda work: workflows.cancel_workflow(work, world.workflows[name], "Canceled", None)
     )
 
 
 def retry_flow(name: str) -> Command:
     return lambda world: _alone(
-        lambda work: retrying.retry_failed(work, world.workflows[name], None)
+        lambda work: workflows.retry_failed(work, world.workflows[name], None)
     )
 
 
 def unblock(label: str, accept: bool = True) -> Command:
     return lambda world: _alone(
-        lambda work: unblocking.unblock(work, world.jobs[label], accept, "Rejected", None)
+        lambda work: decide.unblock(work, world.jobs[label], accept, "Rejected", None)
     )
 
 
@@ -247,8 +243,12 @@ def adopt(world: World) -> Step[Any]:
 def activity(worker: str, label: str) -> Command:
     def make(world: World) -> Step[Any]:
         facts, held = world.workers[worker], world.held[label]
-        sign = Activity(facts.id, facts.incarnation, held.job, held.attempt)
-        return _alone(lambda work: note_activity(work, [sign]))
+        holder = Holder(facts.id, facts.incarnation, held.job, held.attempt)
+
+        async def note_lease(work: Work, holder: Holder, lease: Lease | None) -> bool:
+            return lease is not None
+
+        return _alone(lambda work: write_all(work, [Write(holder, note_lease)]))
 
     return make
 
@@ -279,11 +279,11 @@ def label_worker(name: str) -> Command:
 
 
 def advance(world: World) -> Step[Any]:
-    return _alone(cascades.advance)
+    return _alone(workflows.advance)
 
 
 def promote(world: World) -> Step[Any]:
-    return _alone(lambda work: enqueue.promote_due(work, 100))
+    return _alone(lambda work: places.promote_due(work, 100))
 
 
 def late(world: World) -> Step[Any]:
@@ -346,19 +346,17 @@ def ask(worker: str, label: str) -> Command:
 def send(key: str = "k") -> Command:
     """Somebody sends the signal `go`."""
     signal = SignalRow(0, "default", "go", key, 0, 1, None, b"1")
-    return lambda world: _alone(lambda work: resume.send(work, signal))
+    return lambda world: _alone(lambda work: steps.send(work, signal))
 
 
 def deliver(world: World) -> Step[Any]:
     """The sender, or the loop behind it, tells those who wait."""
-    return _alone(resume.deliver_open)
+    return _alone(steps.deliver_open)
 
 
 def answer(label: str) -> Command:
     """Somebody answers the question of a job."""
-    return lambda world: _alone(
-        lambda work: resume.answer(work, world.jobs[label], "q", b"1", None)
-    )
+    return lambda world: _alone(lambda work: steps.answer(work, world.jobs[label], "q", b"1", None))
 
 
 def hear(world: World) -> Step[Any]:

@@ -20,7 +20,7 @@ from windlass.engine.fleet.workers import enrol
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.sync.sync import SyncCall, sync
-from windlass.engine.workflows.cascades import advance
+from windlass.engine.workflows import advance
 from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.messages.workers import QueueLimits
 

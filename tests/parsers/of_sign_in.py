@@ -10,7 +10,7 @@ from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.sign_in import check_claims, check_nonce, machine, person, read_sign_in
 from windlass.server.connections.connection import Reception
 from windlass.server.http.authentication import cookie_of
-from windlass.server.live.topics import parse_topics
+from windlass.server.live_pages import parse_topics
 from windlass.server.sign_in.signatures import looks_signed, peek
 from windlass.server.sign_in.states import BODY_BYTES, unpack
 

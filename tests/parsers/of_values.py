@@ -5,7 +5,6 @@ from typing import Any, Final
 import msgspec
 
 from tests.parsers.parser import Parser, of_text, round_trip
-from windlass.blobs.keys import check_key, check_prefix
 from windlass.cli.options.configuration import OPTIONS
 from windlass.domain.access.rights import parse_role
 from windlass.domain.access.secrets import check_secret_name, check_secret_namespace, secret_clauses
@@ -38,6 +37,7 @@ from windlass.domain.values.versions import parse_specifier, parse_version, sati
 from windlass.domain.webhooks import check_url, may_reach
 from windlass.engine.files.log_search import finder
 from windlass.operations.events import event_filter, moment_since
+from windlass.ports.blobs import check_key, check_prefix
 from windlass.server.serve import parse_listen
 
 NOW: Final = 1_790_000_000_000

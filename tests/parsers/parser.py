@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.gc_pause import gc_paused
+from windlass.ports.loop_time import gc_paused
 
 # Of processor time: what every input may use, and what each further byte adds. A parser whose
 # time grows with the square of the input needs far more for the long inputs that are tried.

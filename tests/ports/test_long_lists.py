@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.running import run
-from windlass.ports.long_lists import FREED, LongList, pages
-from windlass.ports.loop_time import give_way
+from windlass.ports.loop_time import FREED, LongList, give_way, pages
 
 MANY = 5 * FREED
 

@@ -4,7 +4,7 @@ import asyncio
 
 import uvloop
 
-from windlass.providers.programs import run
+from windlass.providers.command import run
 
 
 def test_a_program_may_end_without_reading_what_it_is_given() -> None:

@@ -13,7 +13,7 @@ from windlass.assembly.server import running_services
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.server.audit import log as audit_log
+from windlass.server import audit_log
 
 MINUTE = 60_000
 
@@ -252,7 +252,7 @@ def test_recent_rows_are_filtered_and_paged_and_limited_to_the_callers_namespace
                 page = await recent(server.admin, limit=2, before=page["next"])
             assert paged + [entry["id"] for entry in page["entries"]] == numbers
 
-    monkeypatch.setattr("windlass.server.audit.routes.CHUNK", 2)
+    monkeypatch.setattr("windlass.server.routes.CHUNK", 2)
     run(scenario())
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from windlass.server.connections.corking import Corked
+from windlass.server.connections.connection import Corked
 from windlass.server.serve import Listen, Serving, bind
 
 

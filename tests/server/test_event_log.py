@@ -7,11 +7,10 @@ from structlog.testing import capture_logs
 from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.domain.rows.events import Level
-from windlass.engine.history.event_lines import EventLines, WorkerNames
-from windlass.engine.history.read_events import read_new
+from windlass.engine.history.events import EventLines, WorkerNames, read_new
 from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
-from windlass.server.event_log import write_line
+from windlass.server.feed import write_line
 
 
 def test_each_line_names_its_job_and_each_json_line_its_reason() -> None:

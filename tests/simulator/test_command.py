@@ -9,7 +9,7 @@ import pytest
 from windlass.cli.app import run_command
 from windlass.cli.commands import simulate as command
 from windlass.engine.verify import Violation
-from windlass.simulator.run.simulation import Result
+from windlass.simulator.simulation import Result
 
 
 def result(seed: int, *violations: Violation) -> Result:

@@ -34,6 +34,7 @@ PACKAGES = {
     "catatonit": ("catatonit",),
     "busybox": ("busybox-static",),
     "curl": ("curl",),
+    "pgbouncer": ("pgbouncer",),
     # A real Prometheus for the alert rules; promtool checks metrics and rules.
     "promtool": ("prometheus",),
 }

@@ -3,8 +3,8 @@
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from windlass.simulator.world.loop import VirtualLoop
-from windlass.simulator.world.world import EXPECTED
+from windlass.simulator.virtual_loop import VirtualLoop
+from windlass.simulator.world import EXPECTED
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ from windlass.domain.rows.events import Event, EventKind, Level
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.ids import WorkflowId
 from windlass.engine.fleet.lost_workers import recover_orphans
-from windlass.engine.history.event_lines import Line
+from windlass.engine.history.events import Line
 from windlass.messages.sync import Finished
-from windlass.server.event_log import write_line
-from windlass.server.workflow_spans import WorkflowSpans
+from windlass.server.feed import write_line
+from windlass.server.tracing import WorkflowSpans
 from windlass.tracing.exporting import Made
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

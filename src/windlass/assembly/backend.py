@@ -1,45 +1,56 @@
-"""Builds an engine with its loops and services over an open store."""
+"""Builds an engine with its loops over an open store, and what operations work with."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from windlass.assembly.stores import Opening, open_blobs, open_store
 from windlass.client.webhooks import HttpCourier
-from windlass.clock import RealChance, RealClock
+from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
+from windlass.domain.pools.pools import Pool
 from windlass.domain.rows.events import Level
 from windlass.domain.values.addresses import parse_networks
+from windlass.engine.access import Access, SignedTokens
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings
-from windlass.engine.inbox.inbox import Inbox
+from windlass.engine.history.events import EventReader, WorkerNames
+from windlass.engine.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.cleanup import CleanupLoop
-from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.inbox import InboxLoop
-from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
+from windlass.engine.loops.planning import CronLoop, InboxLoop, ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.running.standby import LoopGroup, Standby
-from windlass.engine.loops.running.ticker import Loop, Ticker
-from windlass.engine.loops.scheduling import SchedulingLoop
-from windlass.engine.loops.series import SeriesLoop
-from windlass.engine.loops.statistics import StatisticsLoop
+from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.statistics import SeriesLoop, StatisticsLoop
+from windlass.engine.loops.ticker import Loop, LoopGroup, Standby, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
+from windlass.engine.pools.pools import Pools
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
+from windlass.operations.graphs import WorkflowGraphs
+from windlass.operations.history import Histories
 from windlass.operations.jobs import Submissions
+from windlass.operations.namespace_loads import Namespaces
+from windlass.operations.overview import Overviews
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
+from windlass.operations.services import Services
+from windlass.operations.tasks import Tasks
+from windlass.operations.worker_pages import FleetPages
 from windlass.ports.blobs import Blobs
+from windlass.ports.clock import Clock
+from windlass.ports.provider import Provider
 from windlass.ports.webhooks import Courier
 from windlass.store.store import Store
+
+POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
 
 
 class ServerOptions(NamedTuple):
@@ -150,3 +161,43 @@ async def standing_by(backend: Backend) -> AsyncIterator[None]:
         yield
     finally:
         await standby.stop(backend.engine.config.drain_limit_ms)
+
+
+def make_services(
+    backend: Backend, data: Path, address: str = "", signed: SignedTokens | None = None
+) -> Services:
+    """Returns what operations work with.
+
+    Workers of pools find the server at `address`; without one, this process starts none. `signed`
+    knows tokens of other issuers.
+    """
+    engine, clock, secrets = backend.engine, RealClock(), RealSecrets()
+    queries = Queries(engine, backend.inbox)
+    submissions = Submissions(engine, queries)
+    return Services(
+        engine=engine,
+        queries=queries,
+        overviews=Overviews(engine),
+        submissions=submissions,
+        graphs=WorkflowGraphs(engine),
+        new_key=secrets.secret,
+        files=backend.files,
+        access=Access(engine, secrets, signed),
+        feed=EventReader(engine.store),
+        names=WorkerNames(engine.store),
+        clock=clock,
+        templates=backend.templates,
+        schedules=backend.schedules,
+        reactions=backend.reactions,
+        pools=Pools(engine, secrets, partial(_provider, place=data / POOLS, clock=clock), address),
+        tasks=Tasks(engine, submissions, clock),
+        histories=Histories(engine),
+        pages=FleetPages(engine),
+        loads=Namespaces(engine),
+    )
+
+
+def _provider(pool: Pool, place: Path, clock: Clock) -> Provider:
+    from windlass.providers import make_provider  # loaded by those that have pools
+
+    return make_provider(pool, place=place, clock=clock)

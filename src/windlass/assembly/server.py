@@ -10,33 +10,27 @@ from typing import Any
 
 from msgspec import structs
 
-from windlass.assembly.backend import ServerOptions, running_backend
-from windlass.assembly.services import make_services
+from windlass.assembly.backend import ServerOptions, make_services, running_backend
 from windlass.clock import RealClock, RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import Level
 from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.engine.access import Access
+from windlass.engine.access import Access, TokenUses
 from windlass.engine.engine import Engine
-from windlass.engine.history.event_lines import EventLines, WorkerNames
+from windlass.engine.history.events import EventLines, WorkerNames
 from windlass.engine.loops.pools import PoolsLoop
-from windlass.engine.loops.running.standby import ServerHeartbeat
-from windlass.engine.loops.running.ticker import Loop, Ticker
-from windlass.engine.loops.token_uses import TokenUses
+from windlass.engine.loops.ticker import Loop, ServerHeartbeat, Ticker
 from windlass.ports.clock import Clock
-from windlass.server.audit.log import AuditLog
-from windlass.server.event_log import write_line
-from windlass.server.feed import Feed
-from windlass.server.live.hub import LiveHub
+from windlass.server.audit_log import AuditLog
+from windlass.server.feed import CountedEvents, Feed, write_line
+from windlass.server.live_pages import LiveHub
 from windlass.server.marks import make_marks
 from windlass.server.metrics import Meters
-from windlass.server.metrics.counted_events import CountedEvents
 from windlass.server.plugins import start_parts
 from windlass.server.readiness import Readiness
 from windlass.server.services import ServerServices
 from windlass.server.sign_in.callers import SignedCallers
-from windlass.server.sign_in.code_flow import CodeFlow
-from windlass.server.sign_in.rates import SignInRate
+from windlass.server.sign_in.code_flow import CodeFlow, SignInRate
 from windlass.server.sign_in.states import States, shared_key
 from windlass.server.tracing import JobSpans, RootSpans, submit_traced
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing

@@ -12,15 +12,13 @@ from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput, needs
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.epochs import Restored
-from windlass.engine.fleet.losses import restored
+from windlass.engine.fleet.epochs import Restored, restored
 from windlass.messages.system import Verified
 from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
 from windlass.store.sqlite.memory import MemoryStore
-from windlass.store.sqlite.opening import open_held
-from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.store import SqliteStore, open_held
 from windlass.store.store import Store
 
 if TYPE_CHECKING:

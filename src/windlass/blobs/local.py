@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import IO, Final, Literal, TypeVar
 
 from windlass.blobs.faults import from_disk
-from windlass.blobs.keys import check_key, check_prefix
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.ports.blobs import BlobInfo
+from windlass.ports.blobs import BlobInfo, check_key, check_prefix
 
 T = TypeVar("T")
 

@@ -3,9 +3,8 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Literal
 
-from windlass.blobs.keys import check_key, check_prefix
 from windlass.domain.values.errors import NotFound
-from windlass.ports.blobs import BlobInfo
+from windlass.ports.blobs import BlobInfo, check_key, check_prefix
 from windlass.ports.clock import Clock
 
 NEVER_OLD: Final = 2**62

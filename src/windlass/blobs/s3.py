@@ -10,10 +10,9 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from windlass.blobs.faults import ENDPOINTS, from_bucket
-from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.last_answers import await_at_exit
 from windlass.domain.values.errors import NotFound
-from windlass.ports.blobs import BlobInfo
+from windlass.ports.blobs import BlobInfo, check_key, check_prefix
 
 CHUNK: Final = 1024 * 1024
 PART: Final = 8 * 1024 * 1024  # size of a part in an upload; S3 wants at least 5 MiB

@@ -26,7 +26,7 @@ from windlass.domain.values.options import Option
 from windlass.operations.dispatch.routes import Route
 from windlass.plugins import Plugin, working_plugins
 from windlass.server.app import description_routes
-from windlass.server.metrics.reference import metrics_page, metrics_table
+from windlass.server.metrics.catalogue import metrics_page, metrics_table
 from windlass.server.plugins import ServerPart, server_parts
 from windlass.server.routes import ALL
 from windlass.workflows.format import published

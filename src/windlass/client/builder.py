@@ -20,8 +20,8 @@ from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.messages.jobs import NewWorkflow, SubmitRequest
 from windlass.messages.workflows import Workflow
 from windlass.tasks.handles import reference_of
-from windlass.tasks.named import named
 from windlass.tasks.submitting import Submits, with_ids
+from windlass.tasks.task import named
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -133,7 +133,7 @@ class AsyncClient(Kept):
     def service(self) -> Service:
         """What answers this client; raises `Unreachable` while no server is known."""
         if self._is_real:
-            from windlass.ports.test_runs import refuse_in_tests
+            from windlass.ports.this_process import refuse_in_tests
 
             refuse_in_tests("a client")
         return self._found()
@@ -373,7 +373,7 @@ class AsyncClient(Kept):
 
         Sent again with the same `key`, it is not a second signal.
         """
-        from windlass.tasks.values.plain import plain_json  # few programs send signals
+        from windlass.tasks.values.containers import plain_json  # few programs send signals
 
         plain = plain_json("payload", payload)
         request = SendRequest(name=signal, payload=plain, key=key, namespace=namespace)

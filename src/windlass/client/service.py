@@ -166,7 +166,7 @@ class Service:
         await self.transport.open()
         spool = self._options.spool
         if spool is not None and await spool.is_waiting(self.place):
-            from windlass.ports.test_runs import refuse_in_tests
+            from windlass.ports.this_process import refuse_in_tests
 
             with suppress(Conflict):
                 refuse_in_tests("a spool")

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from windlass.assembly.services import make_services
+from windlass.assembly.backend import make_services
 from windlass.client.calls import Answer, query_pairs
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import Conflict, read_invalid_input

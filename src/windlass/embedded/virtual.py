@@ -27,11 +27,9 @@ from windlass.embedded.in_process import InProcess
 from windlass.embedded.virtual_attempt import Place
 from windlass.embedded.virtual_worker import VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.cleanup import CleanupLoop
-from windlass.engine.loops.cron import CronLoop
 from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.reactions import ReactionsLoop
-from windlass.engine.loops.scheduling import SchedulingLoop
+from windlass.engine.loops.planning import CronLoop, ReactionsLoop
+from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.jobs import Job, WaitReply, WaitRequest
 from windlass.messages.workflows import Workflow

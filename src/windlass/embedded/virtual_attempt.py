@@ -23,8 +23,8 @@ from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.environment import without_own
 from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.files import Files
-from windlass.worker.attempt.masking import Mask
-from windlass.worker.attempt.outcome import result_of
+from windlass.worker.attempt.records import result_of
+from windlass.worker.attempt.secrets import Mask
 from windlass.worker.isolation.modes import Modes
 
 PIECE: Final = 262_144  # bytes of a log in one call

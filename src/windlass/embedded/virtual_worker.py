@@ -18,9 +18,9 @@ from windlass.embedded.in_caller import answer_to, run_async
 from windlass.embedded.virtual_attempt import Place, VirtualAttempt
 from windlass.engine.engine import Engine
 from windlass.executors.python.job import Job, done_result, failed_result
+from windlass.executors.python.known import MissingFunctions
 from windlass.executors.python.local import LocalServer
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
-from windlass.executors.python.missing import MissingFunctions
 from windlass.messages.enrolment import EnrolRequest
 from windlass.messages.sync import Assignment, Finished, Released, SyncReply, SyncRequest
 from windlass.ports.executor import Result
@@ -29,7 +29,7 @@ from windlass.tasks.current import JOBS, enter, find_current
 from windlass.tasks.task import PYTHON, named_tasks
 from windlass.worker.agent.direct import enrol_with
 from windlass.worker.agent.metadata import quick_facts
-from windlass.worker.attempt.outcome import finished, result_of
+from windlass.worker.attempt.records import finished, result_of
 from windlass.worker.attempt.spec import AttemptSpec, read_spec
 
 SLOTS: Final = 100  # jobs may wait for others inside each other

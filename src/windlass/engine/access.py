@@ -1,14 +1,15 @@
 """Tokens and enrolment codes: made once, kept as digests, revocable.
 
-The secrets are 256 bits from the operating system; only their SHA-256 is stored, which
-for secrets of that length needs no salt.
+The secrets are 256 bits from the operating system; only their SHA-256 is stored, which for secrets
+of that length needs no salt. When tokens were used is written once a minute for all of them, so
+that no request needs to.
 """
 
 import asyncio
 import hashlib
 import hmac
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from windlass.domain.access.rights import SIGNED_IN, Identity, Role
 from windlass.domain.access.tokens import (
@@ -39,6 +40,7 @@ REPLACED = "replaced"  # by a newer incarnation
 SHUT_OUT = (WorkerStatus.PENDING_APPROVAL, WorkerStatus.DISABLED)
 TRUSTED_MS = 5_000  # how long a looked-up token is trusted
 TIME_TRUSTED_S = 5.0  # how long the offset to the store's clock is assumed to stay the same
+MINUTE_MS: Final = 60_000
 
 
 class CreatedToken(NamedTuple):
@@ -407,3 +409,18 @@ async def _shut_out(tx: ReadTx, token: Token) -> str:
 def digest_of(secret: str) -> str:
     """Returns the digest under which a secret is stored."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
+
+
+class TokenUses:
+    """Writes the last use of tokens, so that no request needs to."""
+
+    name = "token_uses"
+    interval_ms = MINUTE_MS
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def run_once(self, now: int) -> None:
+        """Runs one round."""
+        del now
+        await self._access.note_uses()

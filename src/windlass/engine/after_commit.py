@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
-from windlass.engine.due_jobs import DueJobs
 from windlass.engine.fleet.probation import judge_conduct
 from windlass.engine.jobs.end_waiters import EndWaiters
-from windlass.engine.steps.joins import end_joins
+from windlass.engine.steps import end_joins
 from windlass.engine.sync.fast_path import FastPath, FastResult
 from windlass.engine.sync.lookups import reject_unresolved
 from windlass.engine.sync.stacks import StackRequests
+from windlass.engine.timers import DueJobs, RateTimer
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
@@ -25,7 +24,7 @@ from windlass.engine.transaction.counters import Counters
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows.cascade_runner import CascadeRunner
+from windlass.engine.workflows import CascadeRunner
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import News, Store
 

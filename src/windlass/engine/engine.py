@@ -14,37 +14,34 @@ from typing import Any, TypeVar
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.tasks.kind import TaskKind
 from windlass.engine.after_commit import AfterCommit
-from windlass.engine.claim.rate_timer import RateTimer
 from windlass.engine.claim.wakeups import WaitingSyncs
-from windlass.engine.commands.bulk import Bulk
 from windlass.engine.commands.explain import Explain
-from windlass.engine.commands.jobs import Jobs
+from windlass.engine.commands.jobs import Bulk, Jobs
 from windlass.engine.commands.queues import Queues
 from windlass.engine.commands.steps import Steps
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.commands.workers import Workers
 from windlass.engine.commands.workflows import Workflows
-from windlass.engine.due_jobs import DueJobs, now_of
-from windlass.engine.fleet.losses import TimelineFollower
+from windlass.engine.fleet.epochs import TimelineFollower
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
+from windlass.engine.timers import DueJobs, RateTimer, now_of
 from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.counters import Counters, Metrics
 from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run, Step
 from windlass.engine.transaction.unit_of_work import DEPTH, Work
-from windlass.engine.workflows.cascade_runner import CascadeRunner
-from windlass.engine.workflows.cascades import advance
+from windlass.engine.workflows import CascadeRunner, advance
 from windlass.messages.sync import SyncReply, SyncRequest
 from windlass.ports.clock import Chance
-from windlass.ports.tasks import TaskKind
 from windlass.store.fast_path import fast_path_of
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.store import Followed, Store
@@ -129,7 +126,7 @@ class Engine:
             last_heard=self.last_heard, committer=committer, stacks=self.stacks,
         )  # fmt: skip
         self.jobs = Jobs(
-            store=store, catalog=catalog, committer=committer, run=run, cascades=self.cascades,
+            store=store, catalog=catalog, run=run, cascades=self.cascades,
             end_waiters=self._end_waiters, submissions=self._submissions,
         )  # fmt: skip
         self.steps = Steps(

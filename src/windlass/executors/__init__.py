@@ -11,9 +11,9 @@ from typing import Any, Final
 import structlog
 
 from windlass.domain.tasks.built_in import KINDS
+from windlass.domain.tasks.kind import TaskKind
 from windlass.plugins import Named, PluginFailed, added
 from windlass.ports.executor import Executor
-from windlass.ports.tasks import TaskKind
 from windlass.tasks.task import PYTHON, Task
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ def load_kinds(imports: Iterable[str] = ()) -> dict[str, TaskKind]:
 
     The named functions of the modules `imports` are included.
     """
-    from windlass.executors.python.named import import_modules, named_kinds
+    from windlass.executors.python.known import import_modules, named_kinds
 
     import_modules(imports)
     kinds = {kind.name: kind for kind in KINDS}
@@ -47,7 +47,7 @@ def load_executors(
     modules whose named functions run as well, if `python` does, `apps` packages with all
     submodules; `allowed` are patterns of modules whose functions jobs may name.
     """
-    from windlass.executors.python.named import import_modules, modules_of
+    from windlass.executors.python.known import import_modules, modules_of
 
     wanted = None if tasks is None else set(tasks)
     modules = tuple(imports)
@@ -68,7 +68,7 @@ def load_executors(
 
 def add_named(executors: dict[str, Executor]) -> None:
     """Adds the named functions that this process has imported, if it has `python`."""
-    from windlass.executors.python.named import Calls, NamedFunction, named_executors
+    from windlass.executors.python.known import Calls, NamedFunction, named_executors
 
     python = executors.get(PYTHON)
     if isinstance(python, Calls):
@@ -89,19 +89,19 @@ def _load(task: Named) -> Any:
 
 
 def _ffmpeg() -> Executor:
-    from windlass.executors.media.ffmpeg import FfmpegExecutor
+    from windlass.executors.media import FfmpegExecutor
 
     return FfmpegExecutor()
 
 
 def _gstreamer() -> Executor:
-    from windlass.executors.media.gstreamer import GstreamerExecutor
+    from windlass.executors.media import GstreamerExecutor
 
     return GstreamerExecutor()
 
 
 def _media() -> Executor:
-    from windlass.executors.media.executor import MediaExecutor
+    from windlass.executors.media import MediaExecutor
 
     return MediaExecutor()
 

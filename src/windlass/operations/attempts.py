@@ -22,8 +22,7 @@ from windlass.operations.parse import check_count, job_spec
 from windlass.operations.queries import Queries
 from windlass.operations.rights import Rights, authorize
 from windlass.ports.gateway import Holder
-from windlass.ports.long_lists import LongList
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import LongList, aside
 
 LOG_CHUNK_LIMIT: Final = 16 * 1024 * 1024
 

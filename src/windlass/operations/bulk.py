@@ -9,7 +9,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.commands.bulk import Bulk, changeable, states_for
+from windlass.engine.commands.jobs import Bulk, changeable, states_for
 from windlass.messages.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
 from windlass.messages.jobs import Where
 from windlass.operations.dispatch.binding import Body
@@ -17,7 +17,7 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
 from windlass.operations.rights import Rights, previewed_for
-from windlass.store.job_views import Views
+from windlass.store.sql.views import Views
 
 routes = Routes("/api/v1/jobs", "jobs")
 

@@ -16,7 +16,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound, UnknownName
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.fleet.workers import MAX_DIGITS, find_worker
-from windlass.engine.history.read_events import (
+from windlass.engine.history.events import (
     EventFilter,
     Select,
     number_before,

@@ -13,16 +13,17 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files import log_pages, log_search, logs
 from windlass.engine.files.files import Upload
-from windlass.engine.files.follow_log import (
+from windlass.engine.files.logs import (
     READ_LIMIT,
     LogPosition,
+    LogQuery,
+    LogReading,
     NextPart,
     follow_growing,
     log_is_over,
     next_part,
     settle,
 )
-from windlass.engine.files.logs import LogQuery, LogReading
 from windlass.messages.files import (
     ArtifactList,
     LogLine,

@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.graphs.loaded import Figures, Loaded
+from windlass.engine.graphs import Figures, Loaded
 from windlass.messages.graphs.figures import (
     Approval,
     ChainJob,

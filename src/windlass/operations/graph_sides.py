@@ -9,7 +9,7 @@ from windlass.domain.graphs.compare import Difference, Side
 from windlass.domain.graphs.critical import ENDED
 from windlass.domain.job.job import decode_spec
 from windlass.domain.tasks.references import RESULT, replaced
-from windlass.engine.graphs.loaded import Loaded
+from windlass.engine.graphs import Loaded
 from windlass.messages.graphs.figures import ComparedArgument
 
 MAX_ARGUMENTS: Final = 20

@@ -14,8 +14,7 @@ from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.records import Attempt, WorkflowRow
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.engine import Engine
-from windlass.engine.graphs.graphs import CHUNK, Graphs
-from windlass.engine.graphs.loaded import Loaded
+from windlass.engine.graphs import CHUNK, Graphs, Loaded
 from windlass.messages.graphs.figures import WorkflowComparison, WorkflowProgress, WorkflowTimeline
 from windlass.messages.graphs.graph import GraphStates, WorkflowGraph
 from windlass.messages.jobs import JobList

@@ -14,7 +14,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import find_worker
-from windlass.engine.history.read_events import number_before
+from windlass.engine.history.events import number_before
 from windlass.messages.fleet.history import (
     PoolChange,
     PoolFigures,

@@ -4,7 +4,7 @@ from windlass.domain.access.rights import Action, sees
 from windlass.domain.config import Config
 from windlass.domain.rows.files import NameRow
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.fleet.losses import describe, known_losses
+from windlass.engine.fleet.epochs import describe, known_losses
 from windlass.engine.verify import verify as replay
 from windlass.messages.files import NameInfo, NameList, NameRequest
 from windlass.messages.system import (

@@ -14,7 +14,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.engine.engine import Engine
-from windlass.engine.inbox.inbox import InboxRequest
+from windlass.engine.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.jobs import (
@@ -54,8 +54,7 @@ from windlass.operations.past.jobs import PastJobs
 from windlass.operations.queries import PAGE_LIMIT, Queries
 from windlass.operations.render import show_event
 from windlass.operations.rights import Rights, counted_for, listed_for
-from windlass.ports.long_lists import LongList, pages
-from windlass.ports.loop_time import aside, give_way_if_long
+from windlass.ports.loop_time import LongList, aside, give_way_if_long, pages
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=60)]

@@ -9,7 +9,7 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
-from windlass.engine.schedules.planning import PlannedWorkflow, PlanRequest
+from windlass.engine.schedules.templates import PlannedWorkflow, PlanRequest
 from windlass.messages.jobs import NewWorkflow
 from windlass.messages.reactions import parse_reactions
 from windlass.operations.parse import job_spec, workflow_spec

@@ -21,7 +21,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.series import Depths, read_counted
-from windlass.engine.inbox.inbox import Inbox
+from windlass.engine.inbox import Inbox
 from windlass.messages.jobs import Job, JobCount, JobList
 from windlass.messages.workers import QueueInfo, WorkerInfo
 from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies

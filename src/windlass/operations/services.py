@@ -10,8 +10,7 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.engine.access import Access
     from windlass.engine.engine import Engine
     from windlass.engine.files.files import Files
-    from windlass.engine.history.event_lines import WorkerNames
-    from windlass.engine.history.read_events import EventReader
+    from windlass.engine.history.events import EventReader, WorkerNames
     from windlass.engine.pools.pools import Pools
     from windlass.engine.schedules.reactions import Reactions
     from windlass.engine.schedules.schedules import Schedules
@@ -30,7 +29,7 @@ if TYPE_CHECKING:  # operations import this module
 
 
 class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """What every operation finds; `windlass.assembly.services` builds it.
+    """What every operation finds; `windlass.assembly.backend` builds it.
 
     A server has more (`windlass.server.services`), which only its own routes use.
     """

@@ -23,7 +23,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.domain.values.names import did_you_mean
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import weight_of
+from windlass.engine.schedules.templates import weight_of
 from windlass.messages.fleet.tasks import Preview, PreviewRequest, Problem, TaskInfo, TaskList
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.schedules import StartRequest, Template

@@ -7,8 +7,7 @@ import msgspec
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.job.forms import canonical_window
 from windlass.domain.schedules import TemplateRow
-from windlass.engine.schedules.planning import PlanRequest
-from windlass.engine.schedules.templates import VERSION_LIMIT
+from windlass.engine.schedules.templates import VERSION_LIMIT, PlanRequest
 from windlass.messages.schedules import (
     StartReply,
     StartRequest,

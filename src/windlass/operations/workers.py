@@ -8,8 +8,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.ids import WorkerId
 from windlass.engine.access import digest_of
-from windlass.engine.fleet.credentials import CODE_REFUSED
-from windlass.engine.fleet.enrolment import ANYONE, Enrolment
+from windlass.engine.fleet.enrolment import ANYONE, CODE_REFUSED, Enrolment
 from windlass.engine.fleet.workers import find_worker
 from windlass.messages.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.messages.numbers import Id, NameOrId

@@ -1,25 +1,70 @@
 """Waits on the event loop, whose clock the simulator controls, and shares it with others.
 
-For retries deep inside an implementation that has no `Clock`. Code that has one uses it.
+Long work goes to a thread or is done in steps, and pauses the garbage collector. A large submission
+creates a million objects that all live until the end: the collector would walk them again and again
+and find nothing, which takes a third of the time, and everybody waits for it. To free them takes
+0.1 s or more in one piece, so `LongList` does it in steps.
+
+`pass_time` is for retries deep inside an implementation that has no `Clock`. Code that has one uses
+it.
 """
 
 import asyncio
-from collections.abc import Callable, Generator
+import gc
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
+
+MANY: Final = 5_000  # jobs in a submission from which a pause pays off
+
+_pauses: list[bool] = []  # one for each open pause: whether the collector was on before
 
 # What the running task works on: a route, or a loop. Tasks that it starts work on the same.
 DOING: Final[ContextVar[str]] = ContextVar("windlass_doing", default="other")
-
 
 T = TypeVar("T")
 
 SMALL: Final = 2_000  # jobs, dependencies or rows that need no thread
 SLICE_S: Final = 0.01  # of processor time, after which long work lets others go first
 
-
 # Whether this runs inside a transaction that must reach its end without waiting.
 INLINE: Final[ContextVar[bool]] = ContextVar("windlass_inline", default=False)
+
+PAGE: Final = 5_000  # jobs that one step of the event loop may take
+FREED: Final = 1_000  # items that one step frees
+
+
+def spare_what_is_loaded() -> None:
+    """Lets the collector never look again at what exists now; for a program that has started.
+
+    Modules live as long as the program. To walk them takes the collector about 0.1 s each time.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def pause_gc() -> None:
+    """Pauses the collector until `resume_gc` was called as often."""
+    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
+    gc.disable()
+
+
+def resume_gc() -> None:
+    """Ends one pause; the collector goes on after the last."""
+    was_on = _pauses.pop()
+    if not _pauses and was_on:
+        gc.enable()
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pauses the collector; it resumes when the last open pause ends."""
+    pause_gc()
+    try:
+        yield
+    finally:
+        resume_gc()
 
 
 class _Turn:
@@ -58,7 +103,6 @@ async def aside(weight: int, work: Callable[[], T]) -> T:
     """
     if weight <= SMALL or INLINE.get():
         return work()
-    from windlass.ports.gc_pause import gc_paused  # clients never come here
 
     with gc_paused():
         return await asyncio.get_running_loop().run_in_executor(None, work)
@@ -79,3 +123,40 @@ def _wake(passed: asyncio.Future[None]) -> None:
     # A wait that was cancelled just now has not taken its timer back yet.
     if not passed.done():
         passed.set_result(None)
+
+
+def pages(items: Sequence[T], size: int = PAGE) -> Iterator[Sequence[T]]:
+    """Yields the items in slices."""
+    for first in range(0, len(items), size):
+        yield items[first : first + size]
+
+
+class LongList(list[T]):
+    """A list whose items are freed in steps, between which the event loop goes on."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        """Keeps the items, unless they are few, and frees them bit by bit."""
+        if len(self) > FREED:
+            _free(list(self))
+
+
+def _free(items: list[Any]) -> None:
+    pause_gc()  # the collector would walk what is left again and again
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # a thread, in which each turn of this loop lets others go on
+        while items:
+            del items[-FREED:]
+        resume_gc()
+    else:
+        _free_some(items, loop)
+
+
+def _free_some(items: list[Any], loop: asyncio.AbstractEventLoop) -> None:
+    del items[-FREED:]
+    if items:
+        loop.call_soon(_free_some, items, loop)
+    else:
+        resume_gc()

@@ -9,8 +9,8 @@ from typing import Final
 
 from windlass.domain.pools.pools import Pool
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
+from windlass.providers.command import run
 from windlass.providers.options import Options
-from windlass.providers.programs import run
 
 # Jobs in these states exist or will; all others have ended.
 _STATES: Final = "PENDING,CONFIGURING,RUNNING,SUSPENDED,COMPLETING,STOPPED,RESIZING,REQUEUED"

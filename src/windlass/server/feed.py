@@ -1,29 +1,114 @@
-"""Follows the event log, for event streams, the counters and the server's log."""
+"""Follows the event log, for event streams, the counters, the spans and the server's log."""
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
+import structlog
 
-from windlass.domain.rows.events import Event
-from windlass.engine.history.event_lines import EventLines
-from windlass.engine.history.read_events import EventReader
+from windlass.domain.lifecycle.states import STATE_BY_CODE
+from windlass.domain.rows.event_lines import reason_of
+from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.quantities import format_moment
+from windlass.engine.engine import Engine
+from windlass.engine.history.events import EventLines, EventReader, Line
+from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import give_way
 from windlass.server.metrics import Meters
-from windlass.server.metrics.counted_events import CountedEvents
+from windlass.server.tracing import JobSpans
+from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
+
+POSITION: Final = "counted_seq"
+MAX_BEHIND: Final = 100_000  # events; a server that starts does not count more of the past
 
 CHUNK: Final = 250  # events that are read, counted and logged in one go
 
+log = structlog.get_logger("windlass.events")
 
-class Spans(Protocol):
-    """Makes spans of events."""
 
-    def learn(self, job: int, stored: bytes, /) -> None: ...
+class CountedEvents:
+    """Decides which events this server counts, so that the counters of all servers add up.
 
-    async def prepare(self, store: Store, events: Sequence[Event], /) -> None: ...
+    The store keeps up to where events are counted. A server that has read further advances it, and
+    counts what lies between. On a store of its own a server counts everything it reads.
+    """
 
-    def observe(self, events: Sequence[Event], after: int, /) -> None: ...
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._shared = engine.store.shared and not engine.store.inline
+
+    async def begin(self) -> int:
+        """Returns the number behind which to read: what no server has counted, if that is not old.
+
+        Servers advance the position only past events that they have read, so nothing is left out
+        between them.
+        """
+        if not self._shared:
+            return await self._engine.store.read(lambda tx: tx.log.newest())
+        return await self._engine.run(_begin)
+
+    async def claim(self, upto: int) -> int:
+        """Returns the number behind which this server counts the events up to `upto`."""
+        if not self._shared:
+            return 0
+        return await self._engine.run(lambda work: _claim(work, upto))
+
+
+async def _begin(work: Work) -> int:
+    newest = await work.tx.log.newest()
+    position = await _position(work.tx)
+    if position is not None and newest - position <= MAX_BEHIND:
+        return min(position, newest)
+    await work.tx.catalog.advance_meta(POSITION, position or 0, newest)
+    return newest
+
+
+async def _claim(work: Work, upto: int) -> int:
+    while True:
+        position = await _position(work.tx) or 0
+        if position >= upto:
+            return upto
+        if await work.tx.catalog.advance_meta(POSITION, position, upto):
+            return position
+
+
+async def _position(tx: ReadTx) -> int | None:
+    return (await tx.catalog.meta()).get(POSITION)
+
+
+def write_line(line: Line, trace_of: Callable[[int], str | None] | None = None) -> None:
+    """Logs one line; only structured formats show the facts, with the job's trace if known."""
+    facts = {} if line.event is None else _facts(line.event, line.worker)
+    if line.event is not None and trace_of is not None:
+        trace = trace_of(line.event.job)
+        facts |= {} if trace is None else {"trace_id": trace}
+    log.log(int(line.level), line.text, facts=facts)
+
+
+def _facts(event: Event, worker: str) -> dict[str, Any]:
+    facts = {
+        "seq": event.seq,
+        "at": format_moment(event.at),
+        "kind": EventKind(event.kind).name.lower(),
+        "job": event.job,
+        "attempt": shown_attempt(event.attempt),
+        "worker": worker,
+        "from": STATE_BY_CODE[event.source],
+        "to": STATE_BY_CODE[event.to],
+        "reason": _reason(event, worker),
+        "actor": event.actor,
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _reason(event: Event, worker: str) -> str | None:
+    """Returns why it happened; the event log stores no text for what explains itself."""
+    to = STATE_BY_CODE[event.to]
+    if event.kind != EventKind.JOB or to is None:
+        return event.reason
+    return reason_of(event, to, worker or str(event.worker))
 
 
 class FeedReport(msgspec.Struct, frozen=True):
@@ -44,7 +129,7 @@ class Feed(EventReader):
         meters: Meters,
         counted: CountedEvents,
         lines: EventLines | None = None,
-        spans: Spans | None = None,
+        spans: JobSpans | None = None,
     ) -> None:
         super().__init__(store)
         self._meters = meters

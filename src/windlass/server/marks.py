@@ -12,7 +12,7 @@ from typing import Final
 
 from windlass.domain.rows.gaps import Mark
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.losses import MARK_KEY, check_marks, first_lost
+from windlass.engine.fleet.epochs import MARK_KEY, check_marks, first_lost
 from windlass.ports.clock import Secrets
 from windlass.server.sign_in.states import shared_key
 from windlass.store.store import Marking

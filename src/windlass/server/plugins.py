@@ -1,23 +1,32 @@
-"""What a plug-in adds to a server: routes with their rights, a service behind them, metrics.
+"""What a plug-in adds to a server: routes with their rights, a service, metrics, and a page.
 
 It runs in the server's process and can do what the server can: whoever installs a package there
 trusts it. Callers reach it through its routes only, and each names the action that it is.
+
+Pages are static files below /plugins/NAME/, under the rules of the dashboard. Everybody may fetch
+them, as the dashboard itself: they hold no data. What a page shows comes from the API, with the
+session of whoever looks at it.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 from prometheus_client.metrics_core import Metric as Family
 
+from windlass.dashboard.page import Files, Page
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.operations.dispatch.routes import Route
 from windlass.plugins import Plugin, PluginFailed, load_part, working_plugins
 from windlass.ports.clock import Clock
+from windlass.server.http.asgi import Application, Scope
 from windlass.server.metrics.catalogue import Metric
+
+PREFIX: Final = "/plugins/"  # of pages
 
 log = structlog.get_logger()
 
@@ -116,3 +125,43 @@ def start_parts(
                 log.exception("plugin_not_started", plugin=name)
         running[name] = RunningPart(name, part, service)
     return running
+
+
+class PluginPages:
+    """Serves the pages of all plug-ins that bring files for one."""
+
+    def __init__(self, plugins: Iterable[Plugin] | None = None) -> None:
+        self._pages: dict[str, Application] = {}
+        for plugin in working_plugins() if plugins is None else plugins:
+            try:
+                folder = page_folder(plugin)
+            except PluginFailed as error:
+                log.error("plugin_page_not_served", plugin=plugin.name, error=error.message)
+                continue
+            if folder is not None:
+                self._pages[plugin.name] = Page(Files(folder))
+
+    def find(self, scope: Scope) -> tuple[Application, Scope] | None:
+        """Returns what answers a request, and the request as seen from the page's own folder."""
+        root = scope.get("root_path", "")
+        path: str = scope.get("path", "").removeprefix(root)
+        if not path.startswith(PREFIX):
+            return None
+        name, slash, _ = path.removeprefix(PREFIX).partition("/")
+        page = self._pages.get(name)
+        if page is None or not slash:
+            return None
+        return page, {**scope, "root_path": f"{root}{PREFIX}{name}"}
+
+
+def page_folder(plugin: Plugin) -> Path | None:
+    """Returns the folder with the files of a plug-in's page; None if it has none of its own."""
+    if plugin.page is None or not plugin.page.folder:
+        return None
+    package, _, name = plugin.page.folder.partition(":")
+    spec = find_spec(package)
+    places = () if spec is None else spec.submodule_search_locations or ()
+    for place in places:
+        if Path(place, name, "index.html").is_file():
+            return Path(place, name)
+    raise PluginFailed(f"plug-in {plugin.name}: no index.html in the folder {plugin.page.folder}")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
-from windlass.engine.inbox.inbox import INBOX_PATIENCE_MS, Inbox, late_inbox
+from windlass.engine.inbox import INBOX_PATIENCE_MS, Inbox, late_inbox
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 

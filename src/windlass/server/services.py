@@ -6,16 +6,15 @@ from types import MappingProxyType
 from typing import Final
 
 from windlass.operations.services import Services
-from windlass.server.audit.log import AuditLog
+from windlass.server.audit_log import AuditLog
 from windlass.server.feed import Feed
-from windlass.server.live.hub import LiveHub
+from windlass.server.live_pages import LiveHub
 from windlass.server.marks import Marks
 from windlass.server.metrics import Meters
 from windlass.server.plugins import RunningPart
 from windlass.server.readiness import Readiness
 from windlass.server.sign_in.callers import SignedCallers
-from windlass.server.sign_in.code_flow import CodeFlow
-from windlass.server.sign_in.rates import SignInRate
+from windlass.server.sign_in.code_flow import CodeFlow, SignInRate
 from windlass.tracing.exporting import Tracing
 
 NO_PLUGINS: Final[Mapping[str, RunningPart]] = MappingProxyType({})

@@ -1,6 +1,10 @@
-"""Spans of a server: submissions, and from the event log the waits of jobs and lost attempts."""
+"""Spans of a server: submissions, waits of jobs and lost attempts, and whole workflows.
 
-from collections.abc import Sequence
+All but submissions are read from the event log. A workflow's span goes from the submission, or a
+retry by hand, to the end.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -10,27 +14,96 @@ from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
 from windlass.domain.lifecycle.traces import Trace, parse_trace
+from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.ids import shown_attempt
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.operations.dispatch.call import Call
 from windlass.ports.clock import Clock
-from windlass.server.workflow_spans import WorkflowSpans
 from windlass.store.store import Store
-from windlass.tracing.attempts import LOST, Ended, attempt_span
-from windlass.tracing.attributes import of_job, of_sending
+from windlass.tracing.attributes import of_job, of_pipeline, of_sending
 from windlass.tracing.current import with_trace
-from windlass.tracing.exporting import Made, Tracing
+from windlass.tracing.exporting import LOST, Ended, Made, Tracing, attempt_span
 
-MAX_OPEN: Final = 100_000  # traced jobs that are remembered
+MAX_WORKFLOWS: Final = 10_000  # traced workflows that are remembered
+
+_WORKFLOW: Final = int(EventKind.WORKFLOW)
+
+MAX_JOBS: Final = 100_000  # traced jobs that are remembered
 HEADER: Final = b"traceparent"
 
 _JOB: Final = int(EventKind.JOB)
 _QUEUED: Final = State.QUEUED.code
 _RUNNING: Final = State.RUNNING.code
-_LEAVES_QUEUE: Final = frozenset({_RUNNING, *(state.code for state in TERMINAL)})
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _MARK: Final = b'"trace":"'
+
+
+class _Move(msgspec.Struct, frozen=True):
+    """What an event says about a workflow; 0 if it does not change its state."""
+
+    workflow: int = 0
+    source: int = msgspec.field(default=0, name="from")
+    to: int = 0
+
+
+class _TracedWorkflow(NamedTuple):
+    trace: Trace
+    reopened_at: int | None = None
+
+
+_move: Final = msgspec.json.Decoder(_Move).decode
+
+
+class WorkflowSpans:
+    """Makes a span for each time that a traced workflow ended."""
+
+    def __init__(self, tracing: Tracing) -> None:
+        self._tracing = tracing
+        self._open: dict[int, _TracedWorkflow] = {}
+        self._ended: Mapping[int, WorkflowRow] = {}
+
+    def learn(self, workflow: int, trace: Trace) -> None:
+        """Remembers the trace that the first known job of a workflow is in."""
+        if workflow in self._open:
+            return
+        if len(self._open) >= MAX_WORKFLOWS:
+            self._open.pop(next(iter(self._open)))
+        self._open[workflow] = _TracedWorkflow(trace)
+
+    async def prepare(self, store: Store, events: Sequence[Event]) -> None:
+        """Reads what the traced workflows are that end with these events."""
+        moves = [_move(e.data) for e in events if e.kind == _WORKFLOW and e.data is not None]
+        ended = {move.workflow for move in moves if move.to in ENDED} & self._open.keys()
+        self._ended = {}
+        if ended:
+            self._ended = await store.read(lambda tx: tx.workflows.read(sorted(ended)))
+
+    def observe(self, event: Event, counts: bool) -> None:
+        """Takes notice of an event about a workflow; makes its span if it `counts`."""
+        move = _Move() if event.data is None else _move(event.data)
+        known = self._open.get(move.workflow)
+        if known is None:
+            return
+        if move.source in ENDED:
+            self._open[move.workflow] = known = known._replace(reopened_at=event.at)
+        row = self._ended.get(move.workflow)
+        if move.to in ENDED and row is not None and counts:
+            self._add(event, row, WorkflowState(move.to), known)
+
+    def _add(
+        self, event: Event, row: WorkflowRow, state: WorkflowState, known: _TracedWorkflow
+    ) -> None:
+        began = row.created_at if known.reopened_at is None else known.reopened_at
+        about = of_pipeline(row.id, row.name, state.name.lower())
+        error = "failed" if state is WorkflowState.FAILED else None
+        name = f"RUN {row.name}"
+        self._tracing.add(Made(name, "SERVER", known.trace, began, event.at, about, error=error))
+
+
+_LEAVES_QUEUE: Final = frozenset({_RUNNING, *(state.code for state in TERMINAL)})
+
+_ENDED: Final = frozenset(state.code for state in TERMINAL)
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -43,7 +116,7 @@ class _Data(msgspec.Struct, frozen=True):
     gone: bool = False
 
 
-class _Traced(NamedTuple):
+class _TracedJob(NamedTuple):
     trace: Trace
     queue: str
     task: str
@@ -53,6 +126,7 @@ class _Traced(NamedTuple):
 
 
 _spec: Final = msgspec.json.Decoder(_Spec).decode
+
 _data: Final = msgspec.json.Decoder(_Data).decode
 
 
@@ -65,7 +139,7 @@ class JobSpans:
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
         self._workflows = WorkflowSpans(tracing)
-        self._open: dict[int, _Traced] = {}
+        self._open: dict[int, _TracedJob] = {}
 
     def learn(self, job: int, stored: bytes) -> None:
         """Remembers a job, if it is traced."""
@@ -73,9 +147,9 @@ class JobSpans:
         trace = parse_trace(spec.trace)
         if trace is None:
             return
-        if len(self._open) >= MAX_OPEN:
+        if len(self._open) >= MAX_JOBS:
             self._open.pop(next(iter(self._open)))
-        self._open[job] = _Traced(trace, spec.queue, program_or_task(stored), spec.workflow)
+        self._open[job] = _TracedJob(trace, spec.queue, program_or_task(stored), spec.workflow)
         if spec.workflow is not None:
             self._workflows.learn(spec.workflow, trace)
 
@@ -100,7 +174,7 @@ class JobSpans:
             if event.to in _ENDED:
                 self._open.pop(event.job, None)
 
-    def _observe_job(self, event: Event, known: _Traced, is_new: bool) -> _Traced:
+    def _observe_job(self, event: Event, known: _TracedJob, is_new: bool) -> _TracedJob:
         """Returns what is known after the event; a new one may be the end of a span."""
         if event.to == _QUEUED:
             return known._replace(queued_at=event.at, running_at=None)
@@ -116,14 +190,14 @@ class JobSpans:
             return known._replace(running_at=None)
         return known
 
-    def _add_lost(self, event: Event, known: _Traced, began: int) -> None:
+    def _add_lost(self, event: Event, known: _TracedJob, began: int) -> None:
         ended = Ended(
             event.job, event.attempt, known.queue, known.task, known.workflow, began, event.at,
             LOST, FailureClass.WORKER_LOST,
         )  # fmt: skip
         self._tracing.add(attempt_span(known.trace, ended))
 
-    def _add(self, event: Event, known: _Traced, queued_at: int) -> None:
+    def _add(self, event: Event, known: _TracedJob, queued_at: int) -> None:
         attempt = shown_attempt(event.attempt)
         about = of_job(event.job, attempt, known.queue, known.task, known.workflow)
         about["windlass.job.state"] = str(STATE_BY_CODE[event.to])

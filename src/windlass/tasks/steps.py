@@ -257,7 +257,7 @@ def _value(job: Job) -> Any:
 
 
 def _send(signal: str, payload: Any, key: str | None) -> Asked:
-    from windlass.tasks.values.plain import plain_json  # few functions send signals
+    from windlass.tasks.values.containers import plain_json  # few functions send signals
 
     job, own = _keyed(f"send {signal}", key)
     value = _json("payload", plain_json("payload", payload))

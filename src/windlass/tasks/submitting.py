@@ -17,7 +17,7 @@ from windlass.domain.values.quantities import DurationLike
 if TYPE_CHECKING:
     from windlass.client.blocking.handles import JobHandle
     from windlass.client.handles import AsyncJob
-    from windlass.transactions.jobs import TransactionJob
+    from windlass.transactions.submitting import TransactionJob
 
 
 FIRST: Final = "jobs[0]"  # how servers name a job in the list of a request

@@ -244,8 +244,6 @@ def task(function: Callable[P, R], /) -> Task[P, R]: ...
 def task(
     *, name: str = ..., version: str | None = ..., **options: Unpack["TaskOptions"]
 ) -> _Decorator: ...
-
-
 def task(
     function: Callable[..., Any] | None = None,
     /,
@@ -349,3 +347,40 @@ def importing() -> str | None:
 def begin_import(name: str | None) -> None:
     """Sets the module being imported; None when the import is done."""
     _Process.importing = name
+
+
+class NamedTask(Submits[..., Any]):
+    """A task by name. Its arguments are given by name too: `named("shell").submit(argv=["ls"])`."""
+
+    def __init__(self, job: JobSpec) -> None:
+        self._job = job
+
+    @property
+    def defaults(self) -> JobSpec:
+        """Returns the job for a call, without its arguments."""
+        return self._job
+
+    def options(self, **options: Unpack["CallOptions"]) -> Self:
+        """Returns this task with other options for its jobs: `.options(queue="batch")`."""
+        fields = canonical_options(dict(options), OF_CALLS)
+        return type(self)(msgspec.structs.replace(self._job, **fields))
+
+    def job(self, /, *args: Any, **kwargs: Any) -> JobSpec:
+        """Returns the job that runs this task with these arguments."""
+        if args:
+            hint = "arguments by name; only a function itself takes them by position"
+            refusal = InvalidInput("args", "given by name", "arguments by position", hint)
+            refusal.of = self._job.task
+            raise refusal
+        # imported only for jobs with arguments
+        from windlass.tasks.values.containers import named_arguments
+
+        return msgspec.structs.replace(self._job, args=named_arguments(kwargs))
+
+    def __repr__(self) -> str:
+        return f"<task {self._job.task}>"
+
+
+def named(task: str, /) -> NamedTask:
+    """Returns a task by its name, such as `shell`."""
+    return NamedTask(JobSpec(task=task))

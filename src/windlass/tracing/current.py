@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.traces import parse_trace
+from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.tracing.attributes import of_sending
 
 VARIABLE: Final = "TRACEPARENT"
@@ -70,11 +70,8 @@ def enter_trace(text: str) -> None:
         from opentelemetry import trace as api
     except ImportError:
         return
-    remote = api.SpanContext(
-        int(trace.trace, 16), int(trace.span, 16), is_remote=True,
-        trace_flags=api.TraceFlags(int(trace.flags, 16)),
-    )  # fmt: skip
-    context.attach(api.set_span_in_context(api.NonRecordingSpan(remote), context.Context()))
+    span = api.NonRecordingSpan(remote_context(api, trace))
+    context.attach(api.set_span_in_context(span, context.Context()))
 
 
 def leave_trace() -> None:
@@ -89,11 +86,15 @@ def _outer(api: Any) -> Any:
     trace = parse_trace(os.environ.get(VARIABLE))
     if trace is None or api.get_current_span().get_span_context().is_valid:
         return None
-    remote = api.SpanContext(
+    return api.set_span_in_context(api.NonRecordingSpan(remote_context(api, trace)))
+
+
+def remote_context(api: Any, trace: Trace) -> Any:
+    """Returns the context of another program's span, for OpenTelemetry."""
+    return api.SpanContext(
         int(trace.trace, 16), int(trace.span, 16), is_remote=True,
         trace_flags=api.TraceFlags(int(trace.flags, 16)),
     )  # fmt: skip
-    return api.set_span_in_context(api.NonRecordingSpan(remote))
 
 
 def _text(span: Any) -> str | None:

@@ -1,4 +1,7 @@
-"""Makes spans and exports them over OTLP, in a thread: nobody waits for a collector."""
+"""Makes spans and exports them over OTLP, in a thread: nobody waits for a collector.
+
+The span of an attempt is made by its worker, or by a server if the worker died with it.
+"""
 
 import atexit
 import os
@@ -8,10 +11,16 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
-from windlass.domain.lifecycle.traces import Trace
+from windlass.domain.lifecycle.traces import Trace, attempt_trace
+from windlass.domain.values.ids import shown_attempt
+from windlass.tracing.attributes import of_job, of_processing
+from windlass.tracing.current import remote_context
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 CLOSE_SECONDS: Final = 1.0  # time for the last spans of a process that exits
+
+LOST: Final = "lost"
+_ERRORS: Final = ("failed", "timed_out", LOST)
 
 log = structlog.get_logger("windlass.tracing")
 
@@ -80,7 +89,7 @@ class Tracing:
             context=self._context(made.parent),
             kind=api.SpanKind[made.kind],
             attributes=dict(made.attributes),
-            links=() if made.link is None else [api.Link(self._remote(made.link))],
+            links=() if made.link is None else [api.Link(remote_context(api, made.link))],
             start_time=made.start_ms * 1_000_000,
         )
         self._ids.next = None
@@ -105,14 +114,8 @@ class Tracing:
 
         if parent is None:
             return Context()
-        span = self._api.NonRecordingSpan(self._remote(parent))
+        span = self._api.NonRecordingSpan(remote_context(self._api, parent))
         return self._api.set_span_in_context(span, Context())
-
-    def _remote(self, trace: Trace) -> Any:
-        api = self._api
-        flags = api.TraceFlags(int(trace.flags, 16))
-        span, number = int(trace.span, 16), int(trace.trace, 16)
-        return api.SpanContext(number, span, is_remote=True, trace_flags=flags)
 
 
 def start_tracing(service: str) -> Tracing | None:
@@ -145,3 +148,36 @@ def trace_program(service: str) -> None:
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         trace.set_tracer_provider(tracing.provider)
         atexit.register(tracing.close)
+
+
+class Ended(NamedTuple):
+    """An attempt that is over, with the data for its span; times are in ms."""
+
+    job: int
+    attempt: int
+    queue: str
+    task: str
+    workflow: int | None
+    began: int
+    ended: int
+    outcome: str
+    failure: str | None = None
+
+
+def attempt_span(parent: Trace, of: Ended) -> Made:
+    """Returns the span of an attempt of a job with this trace; a retry links to the previous
+    one.
+    """
+    about = of_job(of.job, shown_attempt(of.attempt), of.queue, of.task, of.workflow)
+    is_retry = shown_attempt(of.attempt) > 1
+    return Made(
+        f"process {of.queue}",
+        "CONSUMER",
+        parent,
+        of.began,
+        of.ended,
+        {**about, **of_processing(of.outcome)},
+        own=attempt_trace(parent, of.job, of.attempt),
+        link=attempt_trace(parent, of.job, of.attempt - 1) if is_retry else None,
+        error=(of.failure or of.outcome) if of.outcome in _ERRORS else None,
+    )

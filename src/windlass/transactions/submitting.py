@@ -7,16 +7,45 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.messages.jobs import NewWorkflow
 from windlass.tasks.submitting import Submits, about_one
-from windlass.tasks.values.plain import named_arguments
+from windlass.tasks.values.containers import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
-from windlass.transactions.failures import explain_failure
-from windlass.transactions.jobs import TransactionJob
 from windlass.transactions.requests import Request, check_request
-from windlass.transactions.statements import Plan, Rows, on_postgres, on_sqlite
+from windlass.transactions.statements import Plan, Rows, explain_failure, on_postgres, on_sqlite
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class TransactionJob:
+    """A job of a transaction that has not committed yet, as far as we know.
+
+    Its `id` is final: after the commit, `client.job(job.id)` is a handle on it. If the transaction
+    is rolled back, no job has this id on PostgreSQL; on SQLite, a later one may get it.
+    """
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    @property
+    def id(self) -> int:
+        """Returns the job's number."""
+        return self._number
+
+    def __windlass_reference__(self) -> int:
+        """Returns the reference to the job's result for another job's arguments."""
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TransactionJob) and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash(self._number)
+
+    def __repr__(self) -> str:
+        return f"<job {self._number} of a transaction>"
 
 
 @overload
@@ -27,8 +56,6 @@ def submit_in(
 def submit_in(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
 @overload
 def submit_in(connection: Any, task: JobSpec, /) -> TransactionJob: ...
-
-
 def submit_in(connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:
     """Submits a job in the transaction of `connection`: it exists if and only if that commits.
 
@@ -71,8 +98,6 @@ async def submit_in_async(
 async def submit_in_async(connection: Any, task: str, /, **kwargs: Any) -> TransactionJob: ...
 @overload
 async def submit_in_async(connection: Any, task: JobSpec, /) -> TransactionJob: ...
-
-
 async def submit_in_async(
     connection: Any, task: Any, /, *args: Any, **kwargs: Any
 ) -> TransactionJob:

@@ -8,7 +8,7 @@ from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import Rig
 from windlass.blobs.memory import MemoryBlobs
 from windlass.engine.attempts.log_segments import segment_key
-from windlass.engine.files import log_blocks
+from windlass.engine.files import log_search
 from windlass.engine.files.files import Files
 from windlass.engine.files.logs import LogQuery
 
@@ -56,7 +56,7 @@ async def written(rig: Rig) -> tuple[Desk, int]:
 async def test_a_search_goes_on_where_segments_were_just_joined(
     memory_rig: Rig, monkeypatch: pytest.MonkeyPatch, backwards: bool
 ) -> None:
-    monkeypatch.setattr(log_blocks, "BLOCK", RUN)
+    monkeypatch.setattr(log_search, "BLOCK", RUN)
     desk, job = await written(memory_rig)
     found: list[int] = []
     start: int | None = None

@@ -6,14 +6,14 @@ from collections.abc import AsyncIterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.engine.files import log_lines
-from windlass.engine.files.log_lines import start_of_last, start_since, with_times
+from windlass.engine.files import log_pages
+from windlass.engine.files.log_pages import start_of_last, start_since, with_times
 
 
 @given(st.binary(max_size=60).map(lambda data: data.replace(b"a", b"\n")), st.integers(0, 9))
 def test_the_last_lines_are_found_from_the_end(data: bytes, lines: int) -> None:
     async def read(offset: int, limit: int) -> bytes:
-        return data[offset : offset + min(limit, log_lines.BLOCK)]
+        return data[offset : offset + min(limit, log_pages.TAIL_BLOCK)]
 
     whole = data.split(b"\n")
     expected = [line + b"\n" for line in whole[:-1]] + ([whole[-1]] if whole[-1] else [])
@@ -22,7 +22,7 @@ def test_the_last_lines_are_found_from_the_end(data: bytes, lines: int) -> None:
 
 
 def test_the_last_lines_may_be_longer_than_a_block() -> None:
-    data = b"first\n" + b"x" * (3 * log_lines.BLOCK) + b"\nlast\n"
+    data = b"first\n" + b"x" * (3 * log_pages.TAIL_BLOCK) + b"\nlast\n"
 
     async def read(offset: int, limit: int) -> bytes:
         return data[offset : offset + limit]

@@ -16,10 +16,8 @@ from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.log_segments import Logs, left_out
-from windlass.engine.files import log_blocks, log_colours, log_pages, log_search
-from windlass.engine.files.log_colours import colours_before
-from windlass.engine.files.log_index import LineIndex
-from windlass.engine.files.log_pages import read_page
+from windlass.engine.files import log_pages, log_search
+from windlass.engine.files.log_pages import LineIndex, colours_before, read_page
 from windlass.engine.files.log_search import LogMatches, finder, search
 from windlass.ports.blobs import Blobs
 
@@ -147,7 +145,7 @@ def test_a_search_finds_each_matching_line_once_in_both_directions(
         assert numbers == (expected[::-1] if backwards else expected)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(log_blocks, "BLOCK", max(block, longest))
+        patch.setattr(log_search, "BLOCK", max(block, longest))
         patch.setattr(log_search, "SCAN_BYTES", 20)
         asyncio.run(scenario())
 
@@ -172,8 +170,8 @@ def test_a_search_reads_ahead_but_no_more_than_it_has_read(
     backwards: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = b"".join(b"%05d\n" % number for number in range(1_000))
-    monkeypatch.setattr(log_blocks, "BLOCK", 60)
-    monkeypatch.setattr(log_blocks, "AHEAD", 600)
+    monkeypatch.setattr(log_search, "BLOCK", 60)
+    monkeypatch.setattr(log_search, "AHEAD", 600)
     blobs = MemoryBlobs()
 
     async def scenario(text: str) -> Reads:
@@ -277,12 +275,12 @@ def test_a_page_begins_with_the_colours_of_the_lines_before_it(
 def test_colours_are_looked_for_in_a_bounded_part_and_are_few() -> None:
     async def scenario() -> None:
         blobs = MemoryBlobs()
-        data = RED + b"x" * 3 * log_colours.LOOK_BACK + b"\n"
+        data = RED + b"x" * 3 * log_pages.LOOK_BACK + b"\n"
         logs, index, _ = await stored(data, [], blobs=blobs)
         reads = Reads(blobs)
         assert await colours_before(logs, index, len(data)) == b""
-        assert reads.bytes == log_colours.LOOK_BACK
+        assert reads.bytes == log_pages.LOOK_BACK
 
     asyncio.run(scenario())
     many = b"".join(b"\x1b[%dm" % (30 + n % 8) for n in range(1_000))
-    assert log_colours.in_force(many) == many[-5 * log_colours.MAX_SEQUENCES :]
+    assert log_pages.in_force(many) == many[-5 * log_pages.MAX_SEQUENCES :]

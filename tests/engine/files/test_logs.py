@@ -13,7 +13,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
-from windlass.engine.files.follow_log import GIVEN_UP_MS, LogPosition, follow_growing, next_part
+from windlass.engine.files.logs import GIVEN_UP_MS, LogPosition, follow_growing, next_part
 from windlass.engine.verify import verify
 from windlass.messages.sync import Assignment
 

@@ -11,8 +11,7 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.forms import Backoff
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import Conflict, Lost, NotFound
-from windlass.engine.fleet.epochs import begin_epoch
-from windlass.engine.fleet.losses import check_marks, explain_missing
+from windlass.engine.fleet.epochs import begin_epoch, check_marks, explain_missing
 from windlass.engine.verify.check import verify
 from windlass.operations.queries import Queries
 

@@ -14,7 +14,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.fleet.workers import MAX_PENDING
-from windlass.engine.history.event_lines import WorkerNames
+from windlass.engine.history.events import WorkerNames
 from windlass.messages.sync import Finished
 from windlass.operations.queries import Queries
 

@@ -4,10 +4,9 @@ import pytest
 
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.engine.engine import Engine
-from windlass.server.feed import Feed
+from windlass.server.feed import CountedEvents, Feed
 from windlass.server.metrics import Meters
 from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS
-from windlass.server.metrics.counted_events import CountedEvents
 from windlass.store.store import Store
 
 PYTHON = {"task": "python", "args": {"function": "shop.mail:send"}}

@@ -9,18 +9,20 @@ from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import Event, EventKind, Level
-from windlass.engine.history import read_events
-from windlass.engine.history.event_lines import MAX_LINES, EventLines, Line, WorkerNames
-from windlass.engine.history.read_events import (
+from windlass.engine.history import events
+from windlass.engine.history.events import (
     CHUNK,
+    MAX_LINES,
     EventFilter,
+    EventLines,
+    Line,
+    WorkerNames,
     number_before,
     number_before_last,
     read_new,
 )
-from windlass.server.feed import Feed
+from windlass.server.feed import CountedEvents, Feed
 from windlass.server.metrics import Meters
-from windlass.server.metrics.counted_events import CountedEvents
 from windlass.store.sql.transaction import WriteTx
 
 
@@ -176,7 +178,7 @@ async def test_the_log_is_found_by_time_and_from_its_end(
     assert await number_before_last(rig.store, of_job, 1, 0) == 0
     assert await number_before_last(rig.store, of_job, 0, 0) == first.seq
     assert await number_before_last(rig.store, of_job, 1, newest) == newest
-    monkeypatch.setattr(read_events, "MAX_SEARCHED", CHUNK // 2)
+    monkeypatch.setattr(events, "MAX_SEARCHED", CHUNK // 2)
     assert await number_before_last(rig.store, of_job, 1, 0) == newest - CHUNK // 2
 
 

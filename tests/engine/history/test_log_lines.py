@@ -8,8 +8,7 @@ from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.event_lines import WorkerName, render
 from windlass.domain.rows.events import Event, EventKind
-from windlass.engine.history.event_lines import EventLines, WorkerNames
-from windlass.engine.history.read_events import read_new
+from windlass.engine.history.events import EventLines, WorkerNames, read_new
 
 
 async def lines(rig: Rig) -> list[str]:

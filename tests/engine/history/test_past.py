@@ -20,7 +20,7 @@ from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.series import SeriesLoop
+from windlass.engine.loops.statistics import SeriesLoop
 from windlass.messages.jobs import Job
 from windlass.operations.overview import Overviews
 from windlass.operations.past import moments as past

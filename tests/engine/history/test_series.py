@@ -27,7 +27,7 @@ from windlass.domain.rows.series import (
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.history.series import SETTLED_MS
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.series import SeriesLoop
+from windlass.engine.loops.statistics import SeriesLoop
 from windlass.store.sql.transaction import ReadTx
 
 QUEUED, RUNNING, BLOCKED = State.QUEUED.code, State.RUNNING.code, State.BLOCKED.code

@@ -16,8 +16,8 @@ from windlass.domain.rows.records import InboxRow
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.history.retention import trim_aliases
-from windlass.engine.inbox.inbox import Inbox, InboxRequest
-from windlass.engine.loops.inbox import InboxLoop
+from windlass.engine.inbox import Inbox, InboxRequest
+from windlass.engine.loops.planning import InboxLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.operations.jobs import Submissions
 from windlass.operations.queries import Queries

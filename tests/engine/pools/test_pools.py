@@ -10,8 +10,7 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import month_of
-from windlass.engine.fleet.credentials import set_credentials
-from windlass.engine.fleet.enrolment import Enrolment
+from windlass.engine.fleet.enrolment import Enrolment, set_credentials
 from windlass.engine.history.statistics import SETTLED_MS
 from windlass.engine.loops.statistics import StatisticsLoop
 

@@ -9,7 +9,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.steps import StepState
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.engine.steps.joins import end_joins
+from windlass.engine.steps import end_joins
 from windlass.engine.verify.check import verify
 from windlass.messages.sync import Assignment
 

@@ -13,8 +13,8 @@ from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.steps import FOREVER, SignalRow, StepRow, StepState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, TooManyRequests
 from windlass.domain.values.quantities import format_moment
+from windlass.engine import steps as engine_steps
 from windlass.engine.history.retention import trim_signals
-from windlass.engine.steps import resume
 from windlass.engine.verify.check import verify
 from windlass.messages.sync import Assignment
 
@@ -248,14 +248,14 @@ async def test_two_servers_send_and_wait_over_one_store(rig: Rig) -> None:
 async def test_a_signal_reaches_many_jobs_also_after_a_crash(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resume, "TOLD", 2)
+    monkeypatch.setattr(engine_steps, "TOLD", 2)
     agent = await rig.agent()
     jobs = [await rig.submit(args=n) for n in range(5)]
     for _ in jobs:
         await suspend(rig, agent)
     signal = SignalRow(0, DEFAULT, "go", "k", 0, 1, None, b"1")
-    await rig.engine.run(lambda work: resume.send(work, signal))
-    await rig.engine.run(resume.deliver_open)  # and then the server dies
+    await rig.engine.run(lambda work: engine_steps.send(work, signal))
+    await rig.engine.run(engine_steps.deliver_open)  # and then the server dies
     assert (await rig.states(*jobs)).count("suspended") == 3
     await rig.scheduling()
     assert set(await rig.states(*jobs)) == {"queued"}

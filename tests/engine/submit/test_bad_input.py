@@ -13,9 +13,9 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.quantities import DURATION_LIMIT_MS
-from windlass.engine.attempts.activity import Activity
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.sync import Finished, Held, Released, Started, SyncRequest
+from windlass.ports.gateway import Holder
 
 NAN = float("nan")
 HUGE = 2**70
@@ -270,7 +270,7 @@ async def test_ids_that_cannot_be_are_refused(memory_rig: Rig, job: Any) -> None
         engine.jobs.retry(job),
         engine.jobs.unblock(job),
         engine.jobs.adjust_priority(job, 1),
-        engine.jobs.note_activity(Activity(1, 1, job, 1)),
+        engine.steps.note_alive(Holder(1, 1, job, 1)),
     ]
     for call in calls:
         with pytest.raises(InvalidInput, match=r"expected .*job"):

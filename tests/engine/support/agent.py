@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
-from windlass.engine.attempts.activity import Activity
+from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.messages.sync import (
@@ -17,6 +17,7 @@ from windlass.messages.sync import (
     SyncReply,
     SyncRequest,
 )
+from windlass.ports.gateway import Holder
 
 
 class Agent:
@@ -102,7 +103,10 @@ class Agent:
         return await self.sync(held=tuple(Held(job.job, job.attempt) for job in held))
 
     async def show_activity(self, job: Assignment) -> bool:
-        """Log output or progress of a running job."""
-        return await self.engine.jobs.note_activity(
-            Activity(self.id, self.incarnation, job.job, job.attempt)
-        )
+        """Show that the function of a running job is still at work."""
+        holder = Holder(self.id, self.incarnation, job.job, job.attempt)
+        try:
+            await self.engine.steps.note_alive(holder)
+        except Conflict:
+            return False
+        return True

@@ -8,18 +8,17 @@ from typing import Any
 from tests.engine.support.rig import Rig
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
+from windlass.domain.schedules import MISSED, ReactionRow, RunRow, RunState, ScheduleRow
 from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.ids import WorkflowId
 from windlass.domain.values.quantities import parse_moment
 from windlass.engine.engine import Engine
-from windlass.engine.loops import cron
-from windlass.engine.loops.reactions import ReactionsLoop, WebhooksLoop
-from windlass.engine.schedules.planning import PlanRequest
+from windlass.engine.loops import planning
+from windlass.engine.loops.planning import ReactionsLoop, WebhooksLoop
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import RunTarget
 from windlass.engine.schedules.schedules import ScheduleInput, Schedules
-from windlass.engine.schedules.templates import Templates
+from windlass.engine.schedules.templates import PlanRequest, Templates
 from windlass.operations.planner import WirePlanner
 
 NAMESPACE = "default"
@@ -64,8 +63,8 @@ class Timetable:
         row, _ = await self.schedules.put(wanted._replace(**fields), "ada")
         return row
 
-    async def tick(self) -> cron.CronReport:
-        return await cron.CronLoop(self.engine, self.schedules.runs).run_once(self.rig.now)
+    async def tick(self) -> planning.CronReport:
+        return await planning.CronLoop(self.engine, self.schedules.runs).run_once(self.rig.now)
 
     async def react(self) -> int:
         """One round of follow-ups and retries; how many were tried."""
@@ -81,7 +80,14 @@ class Timetable:
         await self.rig.advance(parse_moment(moment, "moment") - self.rig.now)
 
     async def runs(self, name: str = "nightly") -> list[RunRow]:
-        """The runs of a schedule, oldest first."""
+        """The runs of a schedule, oldest first, without the slots that were missed."""
+        return [run for run in await self._all_runs(name) if run.reason != MISSED]
+
+    async def missed(self, name: str = "nightly") -> list[int | None]:
+        """The first slots that were missed each time, oldest first."""
+        return [run.slot for run in await self._all_runs(name) if run.reason == MISSED]
+
+    async def _all_runs(self, name: str) -> list[RunRow]:
         return list(reversed((await self.schedules.show(NAMESPACE, name)).runs))
 
     async def states(self, name: str = "nightly") -> list[str]:

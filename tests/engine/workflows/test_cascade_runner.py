@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.support.running import run
-from windlass.engine.workflows.cascade_runner import CascadeRunner
+from windlass.engine.workflows import CascadeRunner
 
 
 def test_what_comes_during_the_last_look_is_not_left() -> None:

@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows.stop import Stopped, cancel_workflow
+from windlass.engine.workflows import Stopped, cancel_workflow
 
 
 async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:

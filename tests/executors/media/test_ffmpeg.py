@@ -13,7 +13,7 @@ import pytest
 from tests.executors.conftest import OnBench
 from tests.support.job_context import BenchContext, Workbench, is_alive
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.media.ffmpeg import FfmpegExecutor, find_ffmpeg
+from windlass.executors.media import FfmpegExecutor, find_ffmpeg
 from windlass.ports.executor import Result
 
 

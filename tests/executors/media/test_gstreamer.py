@@ -13,10 +13,8 @@ from tests.executors.conftest import OnBench
 from tests.support.debian import missing_reason
 from tests.support.job_context import BenchContext, Workbench, is_alive
 from windlass.domain.tasks.gstreamer import sources_of
-from windlass.executors.media.executor import MediaExecutor
-from windlass.executors.media.ffmpeg import FfmpegExecutor
-from windlass.executors.media.gstreamer import GstreamerExecutor
-from windlass.executors.media.probe import find_duration
+from windlass.executors.media import FfmpegExecutor, GstreamerExecutor, MediaExecutor
+from windlass.executors.media_tool import find_duration
 from windlass.ports.executor import Result
 
 REASON = missing_reason("gst-launch-1.0")
@@ -125,7 +123,7 @@ async def clip(bench: Workbench) -> str:
 def test_what_a_pipeline_reads_is_measured_by_ffmpeg(
     on_bench: OnBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.executors.media.probe.DISCOVERER", "no-such-program")
+    monkeypatch.setattr("windlass.executors.media_tool.DISCOVERER", "no-such-program")
 
     async def body(bench: Workbench) -> None:
         source = await clip(bench)
@@ -144,7 +142,7 @@ def test_what_a_pipeline_reads_is_measured_by_ffmpeg(
 def test_what_a_pipeline_reads_is_measured_by_gstreamer(
     on_bench: OnBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.executors.media.gstreamer.find_ffmpeg", lambda: None)
+    monkeypatch.setattr("windlass.executors.media.find_ffmpeg", lambda: None)
 
     async def body(bench: Workbench) -> None:
         source = await clip(bench)

@@ -19,8 +19,7 @@ from windlass.ports.gateway import Holder
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
-from windlass.worker.isolation.job_users import JobUsers
-from windlass.worker.isolation.uids import DEFAULT_RANGE
+from windlass.worker.isolation.job_users import DEFAULT_RANGE, JobUsers
 
 FUNCTIONS = "tests.executors.functions"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.executors.conftest import OnPython, PythonBench
-from windlass.executors.python.variables import advise, missing_variable
+from windlass.executors.python.functions import advise, missing_variable
 
 NAME = "WINDMILL_URL"
 SECRET = "postgresql://ann:hunter2@db"

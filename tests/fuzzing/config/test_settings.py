@@ -7,6 +7,7 @@ import pytest
 
 from windlass.clock import RealChance, RealClock
 from windlass.domain.values.errors import InvalidInput
+from windlass_fuzz.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass_fuzz.config.settings import convert_settings
 from windlass_fuzz.config.solver_file import ROLES, Solver, find_solver
 from windlass_fuzz.engines.engine import Target, make_engine
@@ -49,6 +50,22 @@ def test_a_mistake_names_its_key_and_the_likely_spelling(
     with pytest.raises(InvalidInput) as refused:
         convert_settings(SETTINGS | changes, Solver, "toy.yaml")
     assert str(refused.value) == f"toy.yaml: {message}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"queue": ""}, "queue"),
+        ({"resources": {"cpus": -1}}, "cpus"),
+        ({"secrets": ["a b"]}, "a b"),
+    ],
+)
+def test_schedules_that_a_server_refuses_are_refused_before_it_is_asked(
+    settings: dict[str, Any], named: str
+) -> None:
+    solver = convert_settings(SETTINGS | {"roles": {"fuzzer": settings}}, Solver, "toy.yaml")
+    with pytest.raises(InvalidInput, match=named):
+        schedules_of(solver, WorkerCommand("bucket"))
 
 
 def test_a_misspelt_engine_or_option_gets_a_suggestion(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ class Bench:
     def engine(self, name: str, **options: Any) -> Engine:
         target = Target(
             self.build, {"name": name, **options}, self.folder / "scratch", RealClock(),
-            RealChance(), self.timeout_ms, self.memory,
+            RealChance(), self.timeout_ms, self.memory, sources=self.folder,
         )  # fmt: skip
         return make_engine(name, target)
 
@@ -166,7 +166,7 @@ def test_a_generator_of_the_solvers_own_is_used(tmp_path: Path) -> None:
     bench.script("solver", "grep -q 'made from seed with [0-9]' $1 && kill -ABRT $$")
     engine = bench.engine(
         "command", argv=["{binaries}/solver", "{input}"],
-        generate=["{binaries}/generate", "{test}", "{seed}", "{output}"],
+        generate=["{sources}/build/generate", "{test}", "{seed}", "{output}"],
     )  # fmt: skip
     assert bench.fuzz(engine, "seed").bugs > 0
     assert bench.crashes

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.fuzzing.histories.bookkeeping import BUG
+from tests.fuzzing.histories.dating import STRICT
 from tests.fuzzing.histories.planted import FINE, History, PlantedWorld, Step, program
 from tests.fuzzing.support.scripted_solver import ShiftedClock
 from tests.support.running import run
@@ -79,5 +81,19 @@ def test_a_run_with_too_many_failures_still_searches_for_origins(tmp_path: Path)
         assert [one.exact for one in found] == [True] * len(found)
         assert {planted.name_of(one.first_bad) for one in found} == {"c1"}
         assert 1 < len(found) < len(LETTERS)  # the others wait for the next run
+
+    run(search())
+
+
+def test_an_input_is_only_reduced_to_what_the_last_good_build_accepts(tmp_path: Path) -> None:
+    planted = PlantedWorld(tmp_path, History("strict", {"good": STRICT, "bug": BUG}, (), ()))
+
+    async def search() -> None:
+        await planted.fuzz(Step("bug", ("H and X",)))
+        (found,) = await planted.findings()
+        assert found.excerpt == "HX"
+        sources = {one.size: one.source for one in found.inputs}
+        whole = next(one.name for one in found.inputs if one.name != found.input)
+        assert sources == {len("HX"): whole, len("H and X"): ""}
 
     run(search())

@@ -6,6 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.fuzzing.histories.planted import History as Planted
+from tests.fuzzing.histories.planted import PlantedWorld, Step, program
 from tests.fuzzing.support.scripted_solver import World
 from tests.fuzzing.trackers.servers import a_finding
 from tests.support.running import run
@@ -17,6 +19,7 @@ from windlass_fuzz.config.finding_settings import ALWAYS
 from windlass_fuzz.engines.engine import Verdict
 from windlass_fuzz.findings.bisect import Bisector, Question
 from windlass_fuzz.findings.judge import Judge, tries_for
+from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.record import LATE, Origin, excerpt_of, shorten
 from windlass_fuzz.findings.report import render
 from windlass_fuzz.findings.sightings import mark_closed, release, seen_again, with_origin
@@ -45,6 +48,30 @@ def test_of_many_inputs_those_that_differ_and_fail_stay() -> None:
     assert (known.input, "another stack" in known.names) == ("same-2", True)
 
 
+def test_a_report_shows_input_and_output_of_one_run(tmp_path: Path) -> None:
+    prints = program(
+        "  parse();",
+        'static void parse(void) { fprintf(stderr, "read %s\\n", text); assert(!has("X")); }',
+    )
+    planted = PlantedWorld(tmp_path, Planted("prints", {"bug": prints}, (), ()))
+
+    async def search() -> None:
+        await planted.fuzz(Step("bug", ("some long X",)))
+        (found,) = await planted.findings()
+        page = render(found, "scripted", "there")
+        assert (found.excerpt, "read X\n" in found.output) == ("X", True)
+        assert "some long X" not in page
+        assert f"Output of {found.input} with the build of {planted.names['bug'][:12]}" in page
+        # The commit that showed a smaller input later is the one to run it with.
+        other = msgspec.structs.replace(
+            found, input="small", size=0, output_of="small", output_in="e" * 40, found_in="e" * 40,
+            inputs=[],
+        )  # fmt: skip
+        assert f"build of `{'e' * 12}`" in render(seen_again(found, other), "scripted", "there")
+
+    run(search())
+
+
 def test_an_origin_is_one_search_and_each_time_has_its_own() -> None:
     known = seen_again(None, a_finding())
     known = with_origin(known, Origin(first_bad="a" * 40, last_good="9" * 40))
@@ -53,6 +80,14 @@ def test_an_origin_is_one_search_and_each_time_has_its_own() -> None:
     again = with_origin(seen_again(known, a_finding()), Origin(first_bad="f" * 40))
     assert (again.introduced_by, again.last_good) == ("f" * 40, None)
     assert [one.first_bad[0] for one in again.origins] == ["a", "f"]
+
+
+def test_a_finding_shares_no_frames_with_itself() -> None:
+    known = Catalogue()
+    known.put(a_finding("first", frames=["parse"]))
+    known.put(a_finding("second", frames=["parse"], group="first"))
+    assert known.group_of("first", ("parse",)) == ""
+    assert known.group_of("third", ("parse",)) == "first"
 
 
 def test_a_finding_that_comes_back_too_often_is_set_aside() -> None:

@@ -1,13 +1,45 @@
 """Histories about origins: builds that are missing, late, lost or refuse, and merges."""
 
-from tests.fuzzing.histories.bookkeeping import BUG, two
+from tests.fuzzing.histories.bookkeeping import BUG, checked, two
 from tests.fuzzing.histories.planted import FINE, Expected, History, Step, program
 
 REFUSES = program("  return 3;")
 DIVISION = program('  if (has("/")) { assert(!has("/0")); return 0; }')
 NO_DIVISION = program('  if (has("/")) return 3;')
+STRICT = program('  if (!has("H")) return 3;')  # refuses inputs without a header
 
 HISTORIES = (
+    History(
+        "an input is not reduced to one that other builds refuse",
+        {"good": STRICT, "bug": BUG, "later": BUG, "fix": STRICT},
+        (Step("later", ("H aX",), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "origin and fix are found with the input that other builds accept",
+        {"good": STRICT, "bug": BUG, "fix": STRICT},
+        (Step("bug", ("X", "aX", "bX", "HX"), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "inputs that older builds refuse keep a finding open while they fail",
+        {"good": STRICT, "bug": checked('has("X")'), "half": checked('has("X") && !has("H")'),
+         "fix": STRICT},
+        (Step("bug", ("X", "HX"), 1), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),),
+    ),
+    History(
+        "a reduced input that the fix refuses does not keep a finding open",
+        {"bug": BUG, "fix": STRICT},
+        (Step("bug", ("HaX",), 1), Step("fix", (), 0)),
+        (Expected("parse", "closed", ("bug",), None, exact=False, gone="fix"),),
+    ),
+    History(
+        "a fix that refuses all inputs is no evidence",
+        {"good": STRICT, "bug": BUG, "broken": REFUSES},
+        (Step("bug", ("X", "HX"), 1), Step("broken", (), 1)),
+        (Expected("parse", since=("bug",), good="good"),),
+    ),
     History(
         "a wrong fix that brings another bug is not blamed on the first one",
         {"good": FINE, "bug": two('has("X")', "0"), "later": two('has("X")', "0"),

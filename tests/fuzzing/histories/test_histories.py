@@ -77,6 +77,8 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     assert newest.exact == expected.exact, (newest.suspects, newest.assumed)
     stored = world.folder / "bucket" / f"solvers/scripted/findings/{one.key}/{one.input}"
     assert one.excerpt == excerpt_of(stored.read_bytes()), "the record shows another input"
+    assert one.output_of == one.input, "the record shows the output of another input"
+    assert newest.input in {kept.name for kept in one.inputs}, "the deciding input is not kept"
     suspects = {world.name_of(commit) for commit in newest.suspects}
     assert expected.suspects is None or suspects == set(expected.suspects)
     assert world.name_of(one.closed_in) == expected.gone

@@ -16,6 +16,7 @@ from windlass_fuzz.config.solver_file import CommitSettings
 from windlass_fuzz.roles.manager import Manager, ManagerReport
 from windlass_fuzz.sources.git_commits import GitCommitSource
 from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state import rules
 from windlass_fuzz.state.documents import BuildQueue, Entry
 
 DAY_S = 86_400
@@ -51,7 +52,10 @@ class Managed(Rig):
         return self.run(self.pipeline.state.read()).last_checked_commit
 
     def put_built(self, *commits: str) -> None:
-        self.run(self.pipeline.queue.update(lambda queue: queue._replace(built=commits)))
+        def change(queue: BuildQueue) -> BuildQueue:
+            return queue._replace(queue=rules.without(queue.queue, *commits), built=commits)
+
+        self.run(self.pipeline.queue.update(change))
 
     def put_schedule(self, *entries: Entry) -> None:
         self.run(self.pipeline.schedule.update(lambda _: entries))
@@ -301,6 +305,54 @@ def test_after_quiet_days_the_newest_commits_are_built_again(managed: Managed) -
     assert managed.queue().queue == tuple(commits[2:5])
     assert managed.schedule() == [(commits[5], 1)]
     assert managed.manage().queued == (), "they are queued once"
+
+
+def test_the_schedule_is_in_the_order_of_history_whatever_was_built_first(
+    managed: Managed,
+) -> None:
+    commits = [managed.repository.commit("a.c") for _ in range(3)]
+    managed.manage()
+    for number in (2, 1, 0):  # three builders; the newest commit was built first
+        managed.put_built(commits[number])
+        managed.upload(commits[number])
+        managed.manage()
+    assert managed.schedule() == [(commit, 0) for commit in commits]
+    assert managed.run(managed.pipeline.fuzzing_order()) == commits
+
+
+def test_a_clock_that_was_wrong_does_not_change_the_order(managed: Managed) -> None:
+    commits = [managed.repository.commit("a.c", at_s=START_S - n * 60) for n in range(3)]
+    managed.manage()
+    managed.put_built(*reversed(commits))
+    managed.upload(*commits)
+    managed.manage()
+    assert managed.schedule() == [(commit, 0) for commit in commits]
+
+
+def test_a_commit_that_was_merged_comes_before_its_merge(managed: Managed) -> None:
+    managed.repository.commit("a.c")
+    inner, merge = managed.repository.merge("b.c")
+    last = managed.repository.commit("c.c")
+    managed.manage()
+    managed.put_built(last, inner, merge)
+    managed.upload(last, inner, merge)
+    managed.manage()
+    assert managed.schedule() == [(inner, 0), (merge, 0), (last, 0)]
+
+
+def test_after_a_loss_built_commits_fill_the_schedule_at_once(managed: Managed) -> None:
+    commits = [managed.repository.commit("a.c") for _ in range(7)]
+    managed.manage(CommitSettings(window="all", fresh=7))
+    managed.run(managed.pipeline.queue.update(lambda queue: queue._replace(queue=())))
+    managed.upload(*commits)
+    managed.put_schedule(*(Entry(commit, 1) for commit in commits[3:]))
+    managed.lose(commits[4], commits[5])
+    new = managed.repository.commit("b.c")
+    report = managed.manage()
+    assert (report.dropped, report.queued) == ((commits[4], commits[5]), (new,))
+    assert managed.schedule() == [
+        (commits[1], 0), (commits[2], 0), (commits[3], 1), (commits[6], 1),
+    ], "the newest that are built, although a commit waits for its build"  # fmt: skip
 
 
 def test_commits_that_were_passed_over_do_not_come_back(managed: Managed) -> None:

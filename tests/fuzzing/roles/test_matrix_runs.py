@@ -10,9 +10,11 @@ from tests.fuzzing.roles.test_fuzzer import counts, findings_of
 from tests.fuzzing.support.commands import Commands
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.running import run
-from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.buckets.layout import build_key, coverage_key
 from windlass_fuzz.coverage.coverage_map import CoverageMap, Function, encode
 from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.fuzz_steps import FuzzSteps
+from windlass_fuzz.roles.run_health import record_combination
 from windlass_fuzz.roles.status import read_status
 from windlass_fuzz.statistics.history import history_file
 
@@ -225,7 +227,7 @@ def test_status_says_what_the_next_run_gives_to_whom_and_why(tmp_path: Path) -> 
         assert abs(100 * given[name] / sum(given.values()) - planned["percent"]) <= 1, "as planned"
     code, said, _ = fuzz.run("status", "scripted")
     assert (code, "next run" in said) == (0, True)
-    assert "points per hour in its last 2 runs (1 new finding)" in said
+    assert re.search(r"1 new finding in its last 2 runs, \d+s in all", said)
 
 
 def test_old_commits_are_no_longer_red(tmp_path: Path) -> None:
@@ -331,3 +333,43 @@ def test_a_change_that_kills_a_combination_does_not_pass(tmp_path: Path) -> None
     assert (code, result["outcome"]) == (1, "unhealthy")
     assert result["why"].startswith("one-plain: only 0 of")
     assert json.loads((tmp_path / "out" / "result.json").read_text())["findings"] == []
+
+
+def lose(world: World, commit: str, *names: str) -> None:
+    """Deletes the archives of these combinations."""
+    run(world.bucket.delete([build_key("scripted", "production", commit, name) for name in names]))
+
+
+def test_a_combination_whose_build_is_lost_does_not_run_and_is_built_again(tmp_path: Path) -> None:
+    world = a_world(tmp_path)
+    commit = a_commit(world, "good")
+    run(world.build_and_schedule(commit))
+    lose(world, commit, "one-strict")
+    report = run(world.fuzz(budget_ms=2_000))
+    assert combinations(report) == {**dict.fromkeys(NAMES, "fuzzed"), "one-strict": "lost"}
+    assert (report.outcome, counts(world)) == ("fuzzed", {commit: 1})
+    assert run(read_status(world.pipeline)).unhealthy == []
+    said = Commands(world).run("manager", "scripted")[1]
+    assert f"queue again, builds of some combinations are gone: {commit[:12]}" in said
+    assert run(world.build()).outcome == "built"
+    again = Commands(world).run("manager", "scripted")[1]
+    assert "gone" not in again
+    assert counts(world) == {commit: 1}, "it was never away, and keeps its count"
+    assert run(world.pipeline.built(commit)).lost == ()
+
+
+def test_loss_is_never_a_failed_build(tmp_path: Path) -> None:
+    """What is left of the first commit is a combination whose last run did nothing."""
+    world = a_world(tmp_path, "health: {runs: 1}\n")
+    first, second = a_commit(world, "one is dead", DEAD), a_commit(world, "good")
+    run(world.build_and_schedule(first, second))
+    run(record_combination(world.pipeline, first, "one-plain", "it did nothing"))
+    lose(world, first, "one-strict", "two-strict")
+    report = run(world.fuzz(budget_ms=1_000))
+    assert (report.commit, report.outcome) == (second, "fuzzed"), "the slot goes to another"
+    assert run(world.fuzz(first)).outcome == "nothing"
+    queue = run(world.pipeline.queue.read())
+    assert (queue.failed, counts(world)) == ((), {first: 0, second: 1})
+    lose(world, first, "one-plain")
+    selected = run(FuzzSteps(world.pipeline, world.solver).select(60_000))
+    assert selected.removed == (first,)

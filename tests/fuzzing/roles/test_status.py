@@ -91,6 +91,21 @@ def test_a_busy_pipeline_fits_a_terminal_and_is_whole_in_a_pipe(tmp_path: Path) 
     assert not any(line != line.rstrip() for line in piped.splitlines())
 
 
+def test_list_and_status_agree_about_a_bug_that_is_older_than_all_builds(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    old = Finding(
+        key="1" * 16, title=TITLE, engine="command", command=[], input="input", size=1, shown=5,
+        tried=5, found_in=NEW, found_at_ms=0, introduced_by=OLD,
+    )  # fmt: skip
+    run(FindingStore(world.pipeline).update(old.key, lambda _: old))
+    fuzz = Commands(world)
+    for words in (("status", "scripted"), ("findings", "list", "scripted")):
+        _, said, _ = fuzz.run(*words)
+        (line,) = [line for line in said.splitlines() if TITLE in line]
+        assert "older" in line
+        assert OLD[:12] not in line
+
+
 def test_an_empty_pipeline_says_so(tmp_path: Path) -> None:
     world = World(tmp_path)
     code, said, _ = Commands(world).run("status", "scripted")

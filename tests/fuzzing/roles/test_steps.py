@@ -1,5 +1,6 @@
 """The steps of builders and fuzzers: who gets which commit, and what happens if one dies."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from windlass_fuzz.buckets.directory import DirectoryBucket
 from windlass_fuzz.buckets.layout import build_key, build_log_key
 from windlass_fuzz.roles.build_steps import BuildSteps
 from windlass_fuzz.roles.fuzz_steps import CountResult, FuzzSteps
-from windlass_fuzz.state.documents import BuildQueue, Entry
+from windlass_fuzz.state.documents import BuildQueue, Entry, Lease
+from windlass_fuzz.state.leases import is_live, process_name
 
 HOUR_MS = 3_600_000
 
@@ -259,3 +261,33 @@ def test_a_commit_by_hand_is_fuzzed_in_this_run_if_its_binary_exists(rig: Steppe
     rig.run(rig.fuzzer().add("c8"))
     assert rig.select(commit="c8") is None
     assert rig.schedule() == [("c1", 0), ("c9", 0)]
+
+
+def test_a_lease_ends_with_its_process_and_is_fenced(rig: Stepped) -> None:
+    rig.put_queue("c1")
+    rig.put_schedule(Entry("c9"))
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as worker:
+        name = process_name(worker.pid)
+        building = BuildSteps(rig.another_pipeline("killed"), process=name)
+        fuzzing = FuzzSteps(rig.another_pipeline("killed"), process=name)
+        build, fuzz = rig.run(building.take(HOUR_MS)).held, rig.run(fuzzing.select(HOUR_MS)).held
+        assert build is not None
+        assert fuzz is not None
+        assert (rig.take("two"), rig.select("two")) == (None, None), "it still runs"
+        rig.run(building.renew(build, HOUR_MS))
+        worker.kill()
+        worker.wait()
+    assert (rig.take("two"), rig.select("two")) == ("c1", "c9")
+    with pytest.raises(Conflict, match="two holds it"):
+        rig.run(building.renew(build, HOUR_MS))
+    with pytest.raises(Conflict, match="two holds it"):
+        rig.run(fuzzing.increment("c9", fuzz.token))
+
+
+def test_a_process_of_another_machine_never_counts_as_gone() -> None:
+    boot, space, number, start = process_name(1).split()
+    for process in (f"other {space} 99999999 1", f"{boot} 1 99999999 1", ""):
+        assert is_live(Lease("a", "t", 1, process=process), 0)
+    assert is_live(Lease("a", "t", 1, process=f"{boot} {space} {number} {start}"), 0)
+    for process in (f"{boot} {space} 99999999 1", f"{boot} {space} {number} {int(start) + 1}"):
+        assert not is_live(Lease("a", "t", 1, process=process), 0)

@@ -95,6 +95,14 @@ def test_a_folder_of_a_repository_leads_to_its_top(clones: Clones) -> None:
             run(work)
 
 
+def test_a_job_that_does_not_see_a_repository_is_told_why(
+    clones: Clones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINDLASS_JOB", "7")
+    with pytest.raises(Unreachable, match=r"this job does not see /nowhere.*--share /nowhere"):
+        run(check_repository("/nowhere", "main"))
+
+
 def test_in_a_checkout_of_ci_the_branches_are_those_of_its_origin(clones: Clones) -> None:
     base = clones.origin.commit("a.c")
     _, merge = clones.origin.merge("b.c")

@@ -17,7 +17,7 @@ from tests.fuzzing.support.actor_runs import STEPS, ActorRun
 from tests.fuzzing.support.actors import World
 from tests.support.s3 import S3Server
 from windlass.ports.loop_time import pass_time
-from windlass.simulator.world.world import START_MS
+from windlass.simulator.world import START_MS
 from windlass_fuzz.state.documents import SCHEDULE
 from windlass_fuzz.state.rules import MINIMUM, schedule_of
 

@@ -38,9 +38,11 @@ def test_builds_of_one_combination_are_not_those_of_another(rig: Rig, tmp_path: 
 
 
 def test_a_commit_is_built_if_a_combination_of_the_file_is(rig: Rig) -> None:
-    made = BuiltCombinations(built=("one", "old"), failed={"two": "exit code 1"})
+    made = BuiltCombinations(built=("one", "three", "old"), failed={"two": "exit code 1"})
     rig.run(write_built(rig.bucket, "toy", COMMIT, made))
+    rig.run(rig.bucket.put(build_key("toy", "production", COMMIT, "one"), b"x"))
     assert rig.run(with_matrix(rig, "one", "two").has_build(COMMIT, ("production",)))
+    assert rig.run(with_matrix(rig, "one", "three").built(COMMIT)).lost == ("three",)
     assert not rig.run(with_matrix(rig, "two", "three").has_build(COMMIT, ("production",)))
     assert not rig.run(with_matrix(rig, "one").has_build(COMMIT)), "the coverage build is missing"
     assert not rig.run(with_matrix(rig, "one").has_build(OTHER, ("production",)))

@@ -124,8 +124,8 @@ def test_the_reason_says_what_counted() -> None:
     runs = [a_run(coverage=100, new_findings=1), a_run("b", coverage=0), a_run("d", coverage=1)]
     said = {one.combination: one.why for one in divide(1_000, ["a", "b", "c", "d"], runs)}
     assert said == {
-        "a": "20.0 points per hour in its last run (1 new finding)",
+        "a": "1 new finding in its last run, 1h in all",
         "b": "nothing new in its last run",
         "c": "it never ran, so it counts as the best one",
-        "d": "10.0 points per hour in its last run (new coverage or inputs)",
+        "d": "new coverage or inputs in its last run, 1h in all",
     }

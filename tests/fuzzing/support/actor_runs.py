@@ -1,8 +1,8 @@
 """Runs a world of actors to its end, on virtual time."""
 
 from tests.fuzzing.support.actors import Nothing, World
-from windlass.simulator.world.loop import VirtualLoop
-from windlass.simulator.world.world import VirtualClock
+from windlass.simulator.virtual_loop import VirtualLoop
+from windlass.simulator.world import VirtualClock
 from windlass_fuzz.buckets.dry_run import DryRunBucket
 from windlass_fuzz.state.documents import BuildQueue, Schedule, State
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tests.fuzzing.support.rig import ForwardingBucket
 from windlass.domain.values.errors import Conflict
 from windlass.ports.clock import Clock
-from windlass.simulator.world.world import START_MS, SeededChance
+from windlass.simulator.world import START_MS, SeededChance
 from windlass_fuzz.buckets.bucket import (
     Bucket,
     ConcurrentWrite,
@@ -178,6 +178,9 @@ class Line:
 
     async def files(self, commit: str) -> Sequence[str]:
         return ["solver.cpp"] if self.has_code(commit) else ["README.md"]
+
+    async def time_of(self, commit: str) -> int:
+        return START_MS + int(commit[1:]) * self.EVERY_MS
 
     async def resolve(self, commit: str) -> str:
         return commit

@@ -14,8 +14,7 @@ from starlette.routing import Mount
 from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass import dashboard
-from windlass.dashboard.files import Files
-from windlass.dashboard.page import Page
+from windlass.dashboard.page import Files, Page
 from windlass.server.app import create_app
 
 INDEX = """<!doctype html><html><head><meta name="windlass-base" content="/" />

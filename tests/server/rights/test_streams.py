@@ -16,7 +16,7 @@ from tests.support.running_server import (
     running_server,
 )
 from windlass.domain.access.rights import Role
-from windlass.server.http import token_watch
+from windlass.server.http import call
 
 SOON_SECONDS: Final = 3.0  # a hundred times what it should take
 FOLLOWED: Final = (
@@ -57,7 +57,7 @@ async def _stalls(chunks: AsyncIterator[bytes], released: asyncio.Event) -> Asyn
 def test_finding_9_a_download_ends_with_its_token(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr(call, "RECHECK_SECONDS", 0.02)
 
     async def scenario() -> None:
         async with running_server() as server:
@@ -105,7 +105,7 @@ def _noting(
 
 
 def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(call, "RECHECK_SECONDS", 0.0)
 
     async def scenario() -> None:
         async with running_server() as server:
@@ -141,7 +141,7 @@ def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch
 def test_finding_9_a_long_poll_is_not_answered_after_its_token(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(call, "RECHECK_SECONDS", 0.0)
 
     async def scenario() -> None:
         async with running_server() as server:
@@ -164,7 +164,7 @@ def test_finding_9_a_long_poll_is_not_answered_after_its_token(
 def test_finding_9_a_stream_ends_with_its_token(
     path: str, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr(call, "RECHECK_SECONDS", 0.02)
 
     async def scenario() -> None:
         async with running_server() as server:

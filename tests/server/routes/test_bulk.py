@@ -8,7 +8,7 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
 from windlass.domain.access.rights import Role
-from windlass.engine.commands import bulk
+from windlass.engine.commands import jobs as job_commands
 from windlass.messages.sync import Finished
 
 PATH = "/api/v1/jobs/bulk"
@@ -37,7 +37,7 @@ async def states(server: RunningServer, *numbers: int) -> list[str]:
 
 
 def test_jobs_are_canceled_by_filter_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PART", 3)
+    monkeypatch.setattr(job_commands, "PART", 3)
 
     async def scenario() -> None:
         async with running_server() as server:

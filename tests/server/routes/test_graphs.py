@@ -11,8 +11,8 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, job, running_server
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.job.job import JobSpec
-from windlass.engine.graphs import graphs
-from windlass.engine.graphs.graphs import CHUNK
+from windlass.engine import graphs as graphs_module
+from windlass.engine.graphs import CHUNK
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.sync import Finished, Started
 
@@ -157,7 +157,7 @@ def test_the_jobs_of_a_group_of_others_are_not_found() -> None:
 def test_a_workflow_that_is_too_large_to_draw_is_refused_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graphs, "MAX_JOBS", 3)
+    monkeypatch.setattr(graphs_module, "MAX_JOBS", 3)
 
     async def scenario() -> None:
         async with running_server() as server:

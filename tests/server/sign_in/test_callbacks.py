@@ -15,8 +15,8 @@ from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.domain.values.errors import TooManyRequests
 from windlass.server.connections.refusals import Reason
-from windlass.server.sign_in import rates, states
-from windlass.server.sign_in.rates import SignInRate
+from windlass.server.sign_in import code_flow, states
+from windlass.server.sign_in.code_flow import SignInRate
 
 COOKIE = "windlass_sign_in"
 PROXY = Config(http=HttpLimits(trusted_proxies=("127.0.0.1",), sign_ins_per_minute=3))
@@ -132,7 +132,7 @@ class _Clock:
 def test_the_limit_is_of_each_minute_and_remembers_few_addresses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rates, "REMEMBERED", 10)
+    monkeypatch.setattr(code_flow, "REMEMBERED", 10)
     clock, refusals = _Clock(), list[Reason]()
     rate = SignInRate(2, refusals.append, clock)
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_only_some_codes_are_redeemed_at_once() -> None:
             with rate:
                 await done.wait()
 
-        waiting = [asyncio.create_task(redeem()) for _ in range(rates.MAX_AT_ONCE)]
+        waiting = [asyncio.create_task(redeem()) for _ in range(code_flow.MAX_AT_ONCE)]
         await asyncio.wait(waiting, timeout=0)
         with pytest.raises(TooManyRequests):
             await redeem()

@@ -14,7 +14,7 @@ from tests.server.sign_in.conftest import Setting
 from tests.support.identity_provider.server import new_key
 from tests.support.running import run
 from tests.support.running_server import NO_TLS, error_of
-from windlass.server.http import token_watch
+from windlass.server.http import call
 
 
 async def _ask(setting: Setting, tokens: Sequence[str]) -> list[httpx.Response]:
@@ -185,7 +185,7 @@ def test_a_provider_that_is_away_is_reported_as_such(setting: Setting) -> None:
 def test_a_stream_ends_when_its_signed_token_expires(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_watch, "RECHECK_SECONDS", 0.02)
+    monkeypatch.setattr(call, "RECHECK_SECONDS", 0.02)
 
     async def scenario() -> None:
         async with setting.server() as server:

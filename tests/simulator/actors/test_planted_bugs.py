@@ -10,20 +10,20 @@ import pytest
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.indices import pick
+from windlass.engine import steps
 from windlass.engine.claim import gates
-from windlass.engine.steps import record, resume
 from windlass.simulator import simulate
-from windlass.simulator.actors.agent import Agent
-from windlass.simulator.actors.jobs import Traits
-from windlass.simulator.actors.processes import ProcessRegistry
-from windlass.simulator.actors.server import Server
-from windlass.simulator.run.scenario import Scenario
-from windlass.simulator.run.simulation import end_all_tasks, run_scenario
-from windlass.simulator.world.network import Network, Weather
-from windlass.simulator.world.stores import StoreFaults, Stores
-from windlass.simulator.world.world import World
+from windlass.simulator.agent import Agent
+from windlass.simulator.jobs import Traits
+from windlass.simulator.network import Network, Weather
+from windlass.simulator.processes import ProcessRegistry
+from windlass.simulator.scenario import Scenario
+from windlass.simulator.server import Server
+from windlass.simulator.simulation import end_all_tasks, run_scenario
+from windlass.simulator.stores import StoreFaults, Stores
+from windlass.simulator.world import World
 from windlass.worker.attempt.context import IndexUse
-from windlass.worker.core import agent_core, deadline, slots, sync_loop
+from windlass.worker.core import agent_core, ports, slots, sync_loop
 
 METADATA = {"gpu": True, "system:cpus": 8}
 SEEDS = (1, 2)
@@ -121,7 +121,7 @@ def test_processes_that_outlive_their_lease_are_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     plant(
-        monkeypatch, deadline, "Deadline",
+        monkeypatch, ports, "Deadline",
         "self.soft = max(self.soft, sent_at + self._soft_s)",
         "self.soft = max(self.soft, sent_at + self._soft_s + 20)",
         agent_core,
@@ -169,16 +169,16 @@ def test_a_signal_that_resumes_nobody_is_found(monkeypatch: pytest.MonkeyPatch) 
         """Resumes nobody."""
         return 0
 
-    monkeypatch.setattr(resume, "resume", forget)
+    monkeypatch.setattr(steps, "resume", forget)
     assert "L7" in break_with_lost_replies(DURABLE)
 
 
 def test_a_signal_that_ends_a_second_wait_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = record._take_signal
+    take = steps._take_signal
 
     async def take_any(work: Any, row: Any, name: str, created_at: int) -> Any:
         """Forgets what the job had before."""
         return await take(work, row._replace(signal=0), name, created_at)
 
-    monkeypatch.setattr(record, "_take_signal", take_any)
+    monkeypatch.setattr(steps, "_take_signal", take_any)
     assert "steps" in break_with_lost_replies(DURABLE)

@@ -14,14 +14,14 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import WorkerId
 from windlass.engine.verify import verify
-from windlass.simulator.actors.agent import Agent
-from windlass.simulator.actors.jobs import Traits
-from windlass.simulator.actors.processes import ProcessRegistry
-from windlass.simulator.actors.server import Server
-from windlass.simulator.run.simulation import end_all_tasks
-from windlass.simulator.world.network import Network, Weather
-from windlass.simulator.world.stores import StoreFaults, Stores
-from windlass.simulator.world.world import World
+from windlass.simulator.agent import Agent
+from windlass.simulator.jobs import Traits
+from windlass.simulator.network import Network, Weather
+from windlass.simulator.processes import ProcessRegistry
+from windlass.simulator.server import Server
+from windlass.simulator.simulation import end_all_tasks
+from windlass.simulator.stores import StoreFaults, Stores
+from windlass.simulator.world import World
 from windlass.store.sql.snapshot import Snapshot
 
 CALM = Weather(delay_ms=5)

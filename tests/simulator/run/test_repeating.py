@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from windlass.simulator import simulate
-from windlass.simulator.run.scenario import draw
+from windlass.simulator.scenario import draw
 
 pytestmark = pytest.mark.slow
 

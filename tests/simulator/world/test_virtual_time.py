@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from windlass.ports.loop_time import SMALL, aside
-from windlass.simulator.actors.processes import CPUS, JOB, Process, ProcessRegistry
-from windlass.simulator.world.loop import BusyLoopError, IdleLoopError, VirtualLoop
-from windlass.simulator.world.world import START_MS, VirtualClock, World
+from windlass.simulator.processes import CPUS, JOB, Process, ProcessRegistry
+from windlass.simulator.virtual_loop import BusyLoopError, IdleLoopError, VirtualLoop
+from windlass.simulator.world import START_MS, VirtualClock, World
 
 
 def make_loop() -> VirtualLoop:

@@ -1,4 +1,7 @@
-"""The fixture `store`: each test of the suite runs once for every store there is."""
+"""The fixture `store`: each test of the suite runs once for every store there is.
+
+Some also run on PostgreSQL behind a pooler, where only sessions differ.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -8,7 +11,11 @@ import pytest
 
 from tests.store.conformance.driver import KINDS, Driver, MemoryDriver, PostgresDriver, SqliteDriver
 from tests.store.conformance.pristine import PristineDatabase
+from tests.support.pgbouncer import PgBouncer
 from tests.support.postgres import PostgresServer
+
+POOLED = "postgres-pooled"
+POOLED_MODULES = ("test_flow", "test_leases", "test_log", "test_news", "test_transactions")
 
 
 class Stores:
@@ -24,6 +31,9 @@ class Stores:
         """A new store; of those on PostgreSQL, the one before must be closed."""
         if kind == "postgres":
             return PostgresDriver(self._empty_database())
+        if kind == POOLED:
+            pooler: PgBouncer = self._request.getfixturevalue("pgbouncer")
+            return PostgresDriver(pooler.dsn(self._empty_database(), listen=True))
         if kind == "sqlite":
             return SqliteDriver(self._folder / f"{next(self._numbers)}.db")
         return MemoryDriver()
@@ -51,7 +61,15 @@ def stores(
     made.close()
 
 
-@pytest.fixture(params=KINDS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs each test on every kind of store."""
+    if "store" in metafunc.fixturenames:
+        pooled = metafunc.module.__name__.rpartition(".")[2] in POOLED_MODULES
+        kinds = (*KINDS, POOLED) if pooled else KINDS
+        metafunc.parametrize("store", kinds, indirect=True)
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest, stores: Stores) -> Iterator[Driver]:
     """An empty store of each kind."""
     with stores.open(request.param) as driver:

@@ -32,6 +32,11 @@ class Proxy:
         """Whether it begins to refuse when the fault strikes."""
         self._writers: list[asyncio.StreamWriter] = []
 
+    def lead_to(self, port: int) -> None:
+        """Break every connection, and lead the next ones to another server of this machine."""
+        self._port = port
+        self.cut()
+
     def cut(self) -> None:
         """Break every connection now."""
         for writer in self._writers:

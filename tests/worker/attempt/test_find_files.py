@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.attempt import find_files as module
-from windlass.worker.attempt.find_files import find_files
+from windlass.worker.attempt import files as module
+from windlass.worker.attempt.files import find_files
 
 PARTS = st.sampled_from(["**", "*", "a", "b", "?", "*.t", "[ab]", "a*b"])
 NAMES = st.sampled_from(["a", "b", "ab", "x.t", ".hidden"])

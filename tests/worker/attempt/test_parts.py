@@ -15,11 +15,10 @@ from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.files import Files
 from windlass.worker.attempt.log import AttemptLog
-from windlass.worker.attempt.masking import Mask
 from windlass.worker.attempt.processes import Processes
 from windlass.worker.attempt.records import Records
-from windlass.worker.attempt.secrets import Secrets
-from windlass.worker.core.deadline import Deadline, Rules
+from windlass.worker.attempt.secrets import Mask, Secrets
+from windlass.worker.core.ports import Deadline, Rules
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch

@@ -8,9 +8,9 @@ import pytest
 from windlass.domain.values.errors import Conflict
 from windlass.messages.files import StackFrame, StackReport, StackThread
 from windlass.ports.gateway import Holder
-from windlass.worker.attempt import stacks
-from windlass.worker.attempt.masking import Mask
-from windlass.worker.attempt.stacks import tell_stack
+from windlass.worker.attempt import calls
+from windlass.worker.attempt.calls import tell_stack
+from windlass.worker.attempt.secrets import Mask
 
 HOLDER = Holder(1, 1, 7, 1)
 SECRET = "hunter2-hunter2"
@@ -77,13 +77,13 @@ def test_a_request_that_comes_twice_is_answered_once() -> None:
 
 @pytest.mark.parametrize(
     ("executor", "problem"),
-    [(object(), stacks.NO_FUNCTION), (Function(None), stacks.NOT_THERE),
-     (Function(silent=True), stacks.SILENT)],
+    [(object(), calls.NO_FUNCTION), (Function(None), calls.NOT_THERE),
+     (Function(silent=True), calls.SILENT)],
 )  # fmt: skip
 def test_what_cannot_be_told_has_a_reason(
     executor: Any, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stacks, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(calls, "PATIENCE_S", 0.01)
     gateway = Gateway()
     gateway.refuses = True  # which harms nobody
     tell(gateway, executor, 5)

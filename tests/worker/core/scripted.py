@@ -10,10 +10,9 @@ from windlass.domain.values.errors import WindlassError
 from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
-from windlass.simulator.world.world import VirtualClock
+from windlass.simulator.world import VirtualClock
 from windlass.worker.core.agent_core import AgentCore
-from windlass.worker.core.deadline import Deadline
-from windlass.worker.core.ports import AttemptEnded, Ports, Report, StopReason
+from windlass.worker.core.ports import AttemptEnded, Deadline, Ports, Report, StopReason
 
 HEARTBEAT_MS = 5_000
 LEASE_MS = 25_000

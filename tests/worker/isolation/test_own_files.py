@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from windlass.worker.isolation.own_files import OPEN, choose_hiding, present
+from windlass.worker.isolation.process import OPEN, choose_hiding, present
 from windlass.worker.keeper import landlock
 
 ORDINARY = 69_999
@@ -29,7 +29,7 @@ def test_without_namespaces_files_are_open_where_jobs_can_write_above_them(
 
     monkeypatch.setattr(os, "geteuid", lambda: ORDINARY)
     monkeypatch.setattr(landlock, "version", lambda: landlock.SCOPES)
-    monkeypatch.setattr("windlass.worker.isolation.own_files.make_view", refuse)
+    monkeypatch.setattr("windlass.worker.isolation.process.make_view", refuse)
     found = choose_hiding([tmp_path])
     assert found.way == OPEN
     assert "user namespaces do not work here (Operation not permitted)" in found.reason

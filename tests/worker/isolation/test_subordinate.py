@@ -12,8 +12,8 @@ import pytest
 from tests.support.debian import missing_reason
 from tests.support.unprivileged import SUBORDINATE, SUBORDINATES, UID, become_user
 from tests.worker.rig import SHORT, Rig, Witness, play, state_of
-from windlass.worker.isolation import uids as job_uids
-from windlass.worker.isolation.uids import NoSubordinateUids, Share, find_share
+from windlass.worker.isolation import job_users
+from windlass.worker.isolation.job_users import NoSubordinateUids, Share, find_share
 
 PLACE = Path(f"/var/tmp/windlass-{UID}")
 # Files that nobody but their owner can list, read or remove.
@@ -113,8 +113,8 @@ def test_only_ids_that_are_set_aside_for_the_user_are_used(
     files = tmp_path / "subuid", tmp_path / "subgid"
     for file, text in zip(files, (uids, gids), strict=True):
         file.write_text(text.replace("{}", str(os.geteuid())))
-    monkeypatch.setattr(job_uids, "FILES", files)
-    monkeypatch.setattr(job_uids, "PROGRAMS", ("true",))
+    monkeypatch.setattr(job_users, "FILES", files)
+    monkeypatch.setattr(job_users, "PROGRAMS", ("true",))
     if isinstance(found, Share):
         assert find_share() == found
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.isolation.uids import NoFreeUid, Uids, parse_range
+from windlass.worker.isolation.job_users import NoFreeUid, Uids, parse_range
 
 
 def test_two_workers_never_give_out_the_same_uid(tmp_path: Path) -> None:

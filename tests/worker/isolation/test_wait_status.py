@@ -21,7 +21,7 @@ from tests.worker.rig import Rig, play
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.rows.records import JobRecord
 from windlass.executors import load_executors
-from windlass.executors.media.ffmpeg import REPORT
+from windlass.executors.media import FFMPEG_REPORT
 from windlass.ports.executor import JobContext, Result
 from windlass.worker.isolation.reporter import (
     CODE,
@@ -42,7 +42,7 @@ Ends = dict[str, tuple[int | None, int | None]]
 
 # A tool that fails as ffmpeg does when its source refuses the connection.
 REFUSED: Final = f"""#!/bin/sh
-[ -z "$FFREPORT" ] || echo 'tcp://127.0.0.1:9: Connection refused' >{REPORT}
+[ -z "$FFREPORT" ] || echo 'tcp://127.0.0.1:9: Connection refused' >{FFMPEG_REPORT}
 exit 145
 """
 

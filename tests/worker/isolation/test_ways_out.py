@@ -22,7 +22,7 @@ from tests.support.debian import missing_reason
 from tests.support.unprivileged import become_user, open_python, skip_reason
 from tests.worker.isolation.ways import DEPENDS, WAYS, table
 from tests.worker.rig import Rig, play
-from windlass.worker.isolation.own_files import OWN_FILES
+from windlass.worker.isolation.process import OWN_FILES
 from windlass.worker.keeper.processes import look_at
 
 HERE = Path(__file__).parent

@@ -13,7 +13,7 @@ import pytest
 from tests.support.running import run
 from tests.worker.rig import Witness
 from windlass.clock import RealClock
-from windlass.worker.isolation.container.leftovers import end_outside
+from windlass.worker.isolation.container_engine import end_outside
 from windlass.worker.keeper.client import KeeperClient
 from windlass.worker.keeper.kept_process import KeptProcess, RunAs
 from windlass.worker.keeper.outside import end_all

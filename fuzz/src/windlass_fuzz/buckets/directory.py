@@ -19,7 +19,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from windlass.blobs.keys import check_key, check_prefix
+from windlass.ports.blobs import check_key, check_prefix
 from windlass_fuzz.buckets.bucket import Listed, PreconditionFailed, Stored
 from windlass_fuzz.buckets.unusable import check_directory, unusable
 

@@ -10,9 +10,9 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import S3Store
 
 from windlass.blobs.faults import from_bucket
-from windlass.blobs.keys import check_key, check_prefix
 from windlass.blobs.s3 import S3Blobs, endpoint_of_environment
 from windlass.domain.values.errors import InvalidInput, StoreUnavailable
+from windlass.ports.blobs import check_key, check_prefix
 from windlass_fuzz.buckets.bucket import (
     ConcurrentWrite,
     Listed,

@@ -29,7 +29,7 @@ from windlass_fuzz.engines.signature import is_surely_same
 from windlass_fuzz.errors import InvalidSetting
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.findings.record import Finding
-from windlass_fuzz.findings.report import branches_in_short, input_name, render
+from windlass_fuzz.findings.report import blamed, branches_in_short, input_name, render
 from windlass_fuzz.findings.sightings import mark_closed, quarantine, release
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.processes.workspace import workspace
@@ -39,7 +39,6 @@ from windlass_fuzz.trackers.options import issue_options
 
 T = TypeVar("T")
 
-SHORT = 12
 VERBS: Final = {
     "open": "file with", "close": "close", "reopen": "reopen", "update": "update",
     "summary": "write a summary to",
@@ -74,7 +73,7 @@ def list_findings(
         print_json(found)
         return
     rows: list[tuple[object, ...]] = [
-        (f.key, f.state, f.kind.replace("_", " "), f.title, _blamed(f), f.times,
+        (f.key, f.state, f.kind.replace("_", " "), f.title, blamed(f), f.times,
          count_of(f.size, "byte"), f.issue)
         for f in found
     ]  # fmt: skip
@@ -116,7 +115,7 @@ def reproduce(
     *,
     commit: Annotated[
         str | None,
-        Parameter(help="Use the build of this commit. Default: the one it was found in."),
+        Parameter(help="Use the build of this commit. Default: the one that showed the input."),
     ] = None,
     input: Annotated[  # noqa: A002 - the name of the flag
         Path | None, Parameter(help="Copy the input to this file or folder.")
@@ -307,7 +306,7 @@ async def _reproduce(
         raise NotFound("input of finding", key)
     if copy is not None:
         _copy(path, copy)
-    name = commit or found.found_in
+    name = commit or found.shown_in
     verdict = await Fuzzer(context.solver, context.pipeline, folder).classify(
         name, path, found.combination
     )
@@ -328,18 +327,6 @@ def _verdict_text(verdict: Verdict, finding: Finding) -> str:
     if verdict.kind == finding.kind:
         return f"shows {finding.title}"
     return f"does not show {finding.title}: it {ENDED[verdict.kind]}"
-
-
-def _blamed(finding: Finding) -> str:
-    """Returns the commit that introduced a bug, or that it is one of several."""
-    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
-        return "not known yet"
-    if finding.introduced_by is None or finding.last_good is None:
-        return "older"
-    others = len(finding.suspects) - 1
-    return finding.introduced_by[:SHORT] + (
-        f" or {count_of(others, 'other')}" if others > 0 else ""
-    )
 
 
 def _copy(path: Path, to: Path) -> None:

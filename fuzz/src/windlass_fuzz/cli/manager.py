@@ -82,6 +82,7 @@ def _lines(report: ManagerReport) -> list[str]:
         ("queue", report.queued),
         ("schedule", report.scheduled),
         ("drop, binaries are gone", report.dropped),
+        ("queue again, builds of some combinations are gone", report.rebuilt),
         ("remove to make room", report.made_room),
         ("remove, on no watched branch", report.unwatched),
     ):

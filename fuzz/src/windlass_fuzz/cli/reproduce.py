@@ -74,7 +74,7 @@ def _with_files(
         found = await store.get(key)
         with workspace(context.work, context.solver.name, "findings") as folder:
             role = Fuzzer(context.solver, context.pipeline, folder)
-            build = await role.fetch_build(commit or found.found_in, found.combination)
+            build = await role.fetch_build(commit or found.shown_in, found.combination)
             env = role.environment(found.combination)
             inputs: dict[str, Path] = {}
             for number, one in enumerate(sorted(inputs_of(found), key=lambda i: i.size)):

@@ -40,6 +40,7 @@ def init(
     check_options(described)
     asyncio.run(check_repository(described.repository, *described.branch_names))
     url = location.bucket_of(described)
+    schedules_of(described, WorkerCommand(_absolute(url)))  # refuses what `install` would
     parts = urlsplit(url)
     applied = False
     if parts.scheme == "s3":
@@ -84,6 +85,7 @@ def install(
         Where the jobs run. Default: the token's namespace.
     """
     described = load_named(solver)
+    check_options(described)
     work = None if location.work is None else str(location.work.absolute())
     start = WorkerCommand(_absolute(location.bucket_of(described)), work, program)
     planned = schedules_of(described, start)

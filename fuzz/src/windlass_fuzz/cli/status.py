@@ -175,9 +175,7 @@ def _findings(found: PipelineStatus) -> Iterator[Text]:
     open_context = [finding for finding in found.findings if finding.state == "open"]
     lines = []
     for finding in open_context[:SHOWN]:
-        since = f"  since {finding.introduced_by[:SHORT]}" if finding.introduced_by else ""
-        more = count_of(finding.suspects - 1, "other")
-        since += f" or {more}" if finding.suspects > 1 else ""
+        since = f"  {'since ' if finding.introduced_by else ''}{finding.since}"
         there = [name for name, state in finding.branches.items() if state != "fixed"]
         since += f"  on {', '.join(there)}" if there else ""
         lines.append(

@@ -7,7 +7,9 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
+from windlass.domain.job.validation import Validator
 from windlass.messages.schedules import ScheduleRequest
 from windlass_fuzz.config.combinations import combinations_of
 from windlass_fuzz.config.solver_file import ROLES, STANDARD_INPUT, Role, Solver
@@ -34,7 +36,13 @@ class WorkerCommand(NamedTuple):
 
 
 def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
-    """Returns the four schedules of a solver; leases keep overlapping runs apart."""
+    """Returns the four schedules of a solver; leases keep overlapping runs apart.
+
+    Raises for settings that a server with the default configuration refuses.
+    """
+    validator = Validator(Config())
+    for role in ROLES:
+        validator.validate(job_of(solver, role, start), f"roles.{role}")
     return [
         NamedSchedule(
             f"fuzz-{solver.name}-{role}",

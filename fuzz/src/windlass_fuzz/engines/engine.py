@@ -40,6 +40,10 @@ class EngineFailed(WindlassError):
     code = "engine_failed"
 
 
+class BuildLost(EngineFailed):
+    """A build was deleted from the bucket while a run needed it. No run did anything wrong."""
+
+
 class Verdict(NamedTuple):
     """How a build handles one input. `title` identifies a bug and is empty otherwise.
 
@@ -68,7 +72,7 @@ def bug_verdict(found: Signature, output: str) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A build, the engine's options, and the limits for each run."""
+    """A build, the engine's options, and the limits for each run; `sources` is the checkout."""
 
     binaries: Path
     options: Mapping[str, Any]
@@ -79,6 +83,7 @@ class Target:
     memory: int = 2_048 * MIB
     variables: Mapping[str, str] = field(default_factory=dict)
     signature: SignatureSettings = field(default_factory=SignatureSettings)
+    sources: Path | None = None
 
 
 class Statistics(msgspec.Struct, kw_only=True):

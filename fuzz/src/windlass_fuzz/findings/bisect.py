@@ -128,6 +128,11 @@ class Bisector:
             return result._replace(unclear=f"has no {question.checker}")
         return result
 
+    async def stored_judge(self, commit: str | None) -> Judge | None:
+        """Returns what runs inputs with the stored build of a commit; None if there is none."""
+        build = None if commit is None else await self.builds.fetch(commit)
+        return None if build is None else self.judge_of(build.folder)
+
     async def has(self, checker: str, binaries: Path, commit: str) -> bool:
         """Returns whether a build contains what reports a failure, if that is needed.
 
@@ -365,8 +370,8 @@ class Bisector:
             first_bad=search.first_bad, last_good=search.last_good,
             subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],
             suspect_count=len(suspects), assumed=search.assumed,
-            tried=list(search.answers)[:TRIED], input=question.name, combination=self.combination,
-            searched_at_ms=self.clock.now_ms(), line_bad=line_bad,
+            tried=list(search.answers)[:TRIED], unclear=unclear[:TRIED], input=question.name,
+            combination=self.combination, searched_at_ms=self.clock.now_ms(), line_bad=line_bad,
         )  # fmt: skip
 
 

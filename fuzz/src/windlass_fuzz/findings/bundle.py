@@ -37,14 +37,14 @@ def pack_finding(
 ) -> None:  # fmt: skip
     """Writes a `.tar.gz` with one folder; `inputs` are files by their names in the archive.
 
-    The build is that of `commit`, by default the one that the finding was found in, and its
+    The build is that of `commit`, by default the one that showed the input, and its
     sources were in `root`. `env` is what the fuzzer adds to the environment of its runs.
     """
     top = f"{solver}-{finding.key}"
     first = input_name(finding)
     page = render(finding, solver, f"inputs/{first}", "archive")
     script = SCRIPT.format(
-        commit=commit or finding.found_in, name=shlex.quote(first),
+        commit=commit or finding.shown_in, name=shlex.quote(first),
         command=shlex.join(finding.command), root=root,
         variables="".join(_export(name, shlex.quote(value)) for name, value in (env or {}).items()),
         debugging="".join(

@@ -1,8 +1,9 @@
 """Dates findings: which origin a sighting belongs to, and searches that add or narrow origins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,10 +15,20 @@ from windlass_fuzz.findings.evidence import Where, checker_for, fails_with, inpu
 from windlass_fuzz.findings.judge import Slow, tries_needed
 from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.record import Finding, KeptInput, Origin
-from windlass_fuzz.findings.sightings import ANYWHERE, seen_again, with_origin
+from windlass_fuzz.findings.sightings import ANYWHERE, compared, seen_again, with_origin
 from windlass_fuzz.findings.store import FindingStore
 
+MAX_SEARCHED: Final = 10  # inputs of one finding
+
 Change = Callable[[Finding | None, Finding], Finding]
+
+
+class Dated(NamedTuple):
+    """How a sighting changes the record, the input that decided this, and the last good build."""
+
+    change: Change
+    input: Path
+    last_good: str | None = None
 
 
 @dataclass(slots=True)
@@ -48,24 +59,67 @@ class Dating:
             path, one.name, tries, slow, self.deadline_ms, names, needed, how, checker_for(one)
         )
 
-    async def date(self, known: Finding | None, finding: Finding, question: Question) -> Change:
+    async def date(
+        self, known: Finding | None, finding: Finding, questions: Sequence[Question]
+    ) -> Dated:
         """Returns how the sighting changes the record, with an origin if one has to be added.
 
         A finding without an origin is better than none, so a search may fail.
         """
+        first = questions[0].path
         try:
             if known is not None and known.live:
-                place = await self._origin_of(known, question)
+                place = await self._origin_of(known, questions[0])
                 if place is not None:
-                    return self._seen_with(place)
-            origin = await self.bisector.origin(finding.found_in, question)
+                    good = known.origins[place].last_good
+                    return Dated(self._seen_with(place), first, good)
+            origin = await self.origin(finding.found_in, questions)
+            decided = next(one.path for one in questions if one.name == origin.input)
             if known is not None and known.origins and not await self._came_back(known, origin):
                 last = len(known.origins) - 1
-                return self._seen_with(last, None if known.live else origin)
+                change = self._seen_with(last, None if known.live else origin)
+                return Dated(change, decided, known.origins[last].last_good)
         except WindlassError as error:
             self.notify(f"could not find its origin: {error}")
-            return self._seen_with(0)
-        return self._seen_with(None, origin)
+            return Dated(self._seen_with(0), first)
+        return Dated(self._seen_with(None, origin), decided, origin.last_good)
+
+    async def origin(self, commit: str, questions: Sequence[Question]) -> Origin:
+        """Returns the most exact result of searches from a commit, one for each input.
+
+        Another input only helps if builds refused the first one.
+        """
+        best = await self.bisector.origin(commit, questions[0])
+        for question in questions[1:MAX_SEARCHED]:
+            late = self.clock.now_ms() >= self.deadline_ms
+            if best.exact or not best.unclear or late:
+                break
+            if not await self._fails(commit, question):
+                continue
+            other = await self.bisector.origin(commit, question)
+            if other.width < best.width and await self._is_of(other, questions[0]):
+                best = other
+        return best
+
+    async def _is_of(self, origin: Origin, question: Question) -> bool:
+        """Returns whether nothing speaks against an origin that another input led to."""
+        if await self.bisector.answer(origin.first_bad, question) == "fine":
+            return False
+        good = origin.last_good
+        return good is None or await self.bisector.answer(good, question) != "fails"
+
+    async def compare(self, finding: Finding, last_good: str | None) -> dict[str, str]:
+        """Returns how the last good build runs the inputs of a finding, by their names."""
+        before: dict[str, str] = {}
+        judge = await self.bisector.stored_judge(last_good)
+        if judge is None or finding.kind in Slow:
+            return before
+        for one in inputs_of(finding):
+            path = self.scratch / f"before-{one.name}"
+            if not one.before and await self.store.fetch_input(finding, path, one.name):
+                seen = await judge.look(path)
+                before[one.name] = seen.why or seen.outcome
+        return before
 
     async def _origin_of(self, known: Finding, question: Question) -> int | None:
         """Returns the origin of an open finding that an input belongs to; None if to none of
@@ -102,7 +156,8 @@ class Dating:
             if place is not None:
                 inputs = [msgspec.structs.replace(one, origin=place) for one in new.inputs]
                 new = msgspec.structs.replace(new, inputs=inputs)
-            after = seen_again(stored, new, self.inputs)
+            decided = "" if origin is None else origin.input
+            after = seen_again(stored, new, self.inputs, decided)
             if place is None and origin is not None:
                 return with_origin(after, origin)
             if place is not None and place < len(after.origins):
@@ -141,25 +196,34 @@ class Dating:
         for key in keys:
             finding = self.catalogue.findings[key]
             failing = [one for one in inputs_of(finding) if fails_with(one, self.where)]
-            one = failing[0] if failing else None
-            if one is None:
-                continue
-            path = self.scratch / f"back-{one.name}"
-            if not await self.store.fetch_input(finding, path, one.name):
-                continue
-            question = self.question(path, one, finding)
             try:
-                origin = await self.bisector.origin(commit, question)
+                questions = await self._questions(finding, failing)
+                if not questions:
+                    continue
+                origin = await self.origin(commit, questions)
                 back = await self._came_back(finding, origin)
             except WindlassError as error:
                 self.notify(f"{key}: could not find its origin: {error}")
                 continue
-            place = None if back else len(finding.origins) - 1
-            after = await self.store.update(
-                key,
-                lambda known, p=place, o=origin, f=finding: with_origin(known or f, o, place=p),  # type: ignore[misc]
-            )
-            self.catalogue.put(after)
+            await self._put(finding, origin, None if back else len(finding.origins) - 1)
+
+    async def _put(self, finding: Finding, origin: Origin, place: int | None) -> None:
+        """Adds an origin to a record, or replaces one."""
+        before = await self.compare(finding, origin.last_good)
+
+        def change(known: Finding | None) -> Finding:
+            return compared(with_origin(known or finding, origin, place=place), before)
+
+        self.catalogue.put(await self.store.update(finding.key, change))
+
+    async def _questions(self, finding: Finding, inputs: Sequence[KeptInput]) -> list[Question]:
+        """Returns a question for each of these inputs that is still stored."""
+        found = []
+        for one in inputs:
+            path = self.scratch / f"dated-{one.name}"
+            if await self.store.fetch_input(finding, path, one.name):
+                found.append(self.question(path, one, finding))
+        return found
 
     async def _date_again(self, finding: Finding, place: int, commit: str, left: bool) -> None:
         """Makes one new search from a commit that fails, and takes the better result.
@@ -168,22 +232,17 @@ class Dating:
         about commits that a forced push has `left` behind, any result is better.
         """
         old = finding.origins[place]
-        names = {one.name: one for one in inputs_of(finding)}
-        one = names.get(old.input) or names[finding.input]
-        path = self.scratch / f"dated-{one.name}"
-        if not await self.store.fetch_input(finding, path, one.name):
-            return
-        question = self.question(path, one, finding)
-        bad = await self._start_of(old, commit, left, question)
+        inputs = [one for one in inputs_of(finding) if one.origin == place] or inputs_of(finding)
+        first = old.input or finding.input
+        inputs.sort(key=lambda one: (one.name != first, one.name != finding.input))
+        questions = await self._questions(finding, inputs)
+        bad = await self._start_of(old, commit, left, questions[0]) if questions else None
         if bad is None:
             return
-        new = await self.bisector.origin(bad, question)
+        new = await self.origin(bad, questions)
         further = old.cut_short and new.first_bad != old.first_bad and new.width == old.width
         if left or further or new.width < old.width:
-            after = await self.store.update(
-                finding.key, lambda known: with_origin(known or finding, new, place=place)
-            )
-            self.catalogue.put(after)
+            await self._put(finding, new, place)
 
     async def _start_of(
         self, old: Origin, commit: str, left: bool, question: Question

@@ -13,6 +13,7 @@ from windlass_fuzz.findings.record import Evidence, Finding, KeptInput
 
 FAILS: Final = "fails"
 FINE: Final = "fine"
+REFUSED: Final = "was refused"
 OLD: Final = "was found before the file had a matrix, and no combination shows it"
 GONE: Final = "it is not in the solver file"
 PLAIN: Final = "the build without a matrix"

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from windlass_fuzz.config.finding_settings import FailureKind
 from windlass_fuzz.engines.engine import Engine, Verdict
 from windlass_fuzz.engines.signature import Signature, with_stack
+from windlass_fuzz.findings.evidence import REFUSED
 
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # tries for an input that failed once and not in the first tries
@@ -79,7 +80,7 @@ class Judge:
         if verdict.kind == "fine":
             return await self._fine(path, verdict, slow)
         if verdict.kind == "unsupported":
-            return Observation("unclear", output=verdict.output, why="was refused", refused=True)
+            return Observation("unclear", output=verdict.output, why=REFUSED, refused=True)
         if verdict.kind == "memory":
             return self._limit("memory", "needs too much memory", verdict)
         return await self._timeout(path, verdict, deep)

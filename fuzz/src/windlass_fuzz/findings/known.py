@@ -156,9 +156,9 @@ class Catalogue:
         return min(fitting, key=lambda one: one.found_at_ms, default=None)
 
     def group_of(self, key: str, frames: tuple[str, ...]) -> str:
-        """Returns the group of the findings that share a frame, or ""."""
+        """Returns the group of the findings that share a frame, or ""; never itself."""
         for other in self.findings.values():
-            if other.key != key and set(other.frames) & set(frames):
+            if key not in (other.key, other.group) and set(other.frames) & set(frames):
                 return other.group or other.key
         return ""
 
@@ -301,20 +301,23 @@ class KnownFindings:
             before = known or finding
             after = checked(before, commit, results, masks, self.where)
             if after.input != before.input:
-                after = self._showing(after, results.get(after.input))
+                after = self._showing(after, results.get(after.input), commit)
             return after if finding.live else reopened(after)
 
         self.catalogue.put(await self.store.update(finding.key, change))
         if not finding.live:
             self.reopened.append(finding.key)
 
-    def _showing(self, finding: Finding, ran: Reproduction | None) -> Finding:
-        """Returns the record with updated texts about its input, which has changed."""
+    def _showing(self, finding: Finding, ran: Reproduction | None, commit: str) -> Finding:
+        """Returns the record with texts about its input, which has changed."""
         path = self._path(finding, finding.input)
         data = path.read_bytes() if path.exists() else b""
         seen = None if ran is None else ran.last
-        output = finding.output if seen is None else shorten(seen.output)
-        return replace(finding, excerpt=excerpt_of(data), binary=binary_of(data), output=output)
+        return replace(
+            finding, excerpt=excerpt_of(data), binary=binary_of(data),
+            output="" if seen is None else shorten(seen.output),
+            output_of=finding.input, output_in="" if seen is None else commit,
+        )  # fmt: skip
 
     async def _run(self, finding: Finding, one: KeptInput, commit: str) -> Reproduction:
         path = self._path(finding, one.name)

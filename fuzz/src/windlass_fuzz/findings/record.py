@@ -36,7 +36,8 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     `combinations` are those of the matrix that it broke; `checked` then summarises them. It failed
     in `shown` of `tried` runs, including all checks, and in none of the last `quiet` runs.
     `checker` is the part of the build that reported it, such as a sanitizer: a build without it is
-    no evidence.
+    no evidence. `before` says how the last good build ran it, `source` is the input that it was
+    reduced from.
     """
 
     name: str
@@ -53,6 +54,8 @@ class KeptInput(msgspec.Struct, kw_only=True, frozen=True):
     combinations: dict[str, Evidence] = {}
     quiet: int = 0
     checker: str = ""
+    before: str = ""
+    source: str = ""
 
 
 LATE: Final = "the search ran out of time"
@@ -63,8 +66,9 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
 
     The bug came after `last_good` and not after `first_bad`. `suspects` are the commits between
     them (at most some of `suspect_count`), `assumed` lists the assumptions of the search, and
-    `tried` the builds that it ran, those of one `combination`. `gone_in` is the commit that ended
-    this time. `line_bad` is the first bad commit before the search entered a merge, if it did.
+    `tried` the builds that it ran, those of one `combination`; the `unclear` ones did not say
+    whether they have it. `gone_in` is the commit that ended this time. `line_bad` is the first bad
+    commit before the search entered a merge, if it did.
     """
 
     first_bad: str
@@ -74,6 +78,7 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     suspect_count: int = 0
     assumed: list[str] = []
     tried: list[str] = []
+    unclear: list[str] = []
     input: str = ""
     combination: str = ""
     gone_in: str | None = None
@@ -124,6 +129,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
 
     `input`, `size`, `excerpt`, `combination`, `command`, `shown`, `tried` and `output` are about
     the smallest input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
+    `output` is of the run of the input `output_of` with the build of `output_in`.
     `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the first
     build that shows the bug, and the newest one before it that does not; without `last_good` the
     bug is as old as the oldest build. `suspects` lists the commits between. `old` means that the
@@ -146,6 +152,8 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     shown: int
     tried: int
     output: str = ""
+    output_of: str = ""
+    output_in: str = ""
     found_in: str
     found_at_ms: int
     times: int = 1
@@ -181,6 +189,16 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
         """Returns the commits that ran all inputs fine, on any branch."""
         found = [self.closed_in, *(one.fixed_in for one in self.branches)]
         return list(dict.fromkeys(commit for commit in found if commit))
+
+    @property
+    def current_origin(self) -> Origin | None:
+        """Returns the newest origin that has not ended, else the newest one."""
+        return next(reversed([o for o in self.origins if o.gone_in is None] or self.origins), None)
+
+    @property
+    def shown_in(self) -> str:
+        """Returns the commit whose build showed the input of this record."""
+        return self.output_in or self.found_in
 
     @property
     def live(self) -> bool:

@@ -36,14 +36,21 @@ def render(finding: Finding, solver: str, location: str, where: Where = "bucket"
             "",
             *code_block("Input", finding.excerpt),
             *_binary(finding),
-            *code_block("Output", finding.output.strip() or "(nothing)"),
+            *code_block(_output_title(finding), finding.output.strip() or "(nothing)"),
         ]
     )
 
 
+def _output_title(finding: Finding) -> str:
+    """Names the run that the output is from."""
+    if not finding.output_in:
+        return "Output"
+    return f"Output of {finding.output_of} with the build of {finding.output_in[:SHORT]}"
+
+
 def _reproduce(finding: Finding, solver: str, location: str, where: Where) -> list[str]:
     """Returns where the input is and how to run it."""
-    which = f"`{finding.found_in[:SHORT]}`{_combination(finding)}"
+    which = f"`{finding.shown_in[:SHORT]}`{_combination(finding)}"
     size = count_of(finding.size, "byte")
     by_hand = shlex.join(finding.command)
     if where == "archive":
@@ -130,6 +137,17 @@ def branch_text(one: OnBranch) -> str:
     return text if one.watched else f"no longer watched; when last seen: {text}"
 
 
+def blamed(finding: Finding) -> str:
+    """Returns the commit that introduced a bug, in short, or why it is not known."""
+    if finding.last_good is None and finding.origins and finding.origins[-1].cut_short:
+        return "not known yet"
+    if finding.introduced_by is None or finding.last_good is None:
+        return "older"
+    others = len(finding.suspects) - 1
+    more = f" or {count_of(others, 'other')}" if others > 0 else ""
+    return f"{finding.introduced_by[:SHORT]}{more}"
+
+
 def _origin(finding: Finding) -> str:
     if finding.introduced_by is None:
         return "origin unknown: no build is left to test"
@@ -185,6 +203,9 @@ def _facts(finding: Finding) -> list[str]:
         )
     if finding.last_good is not None:
         rows.append(("last good build", f"`{finding.last_good}`"))
+    deciding = finding.current_origin
+    if deciding is not None and deciding.input not in ("", finding.input):
+        rows.append(("origin found with", f"`{deciding.input}`, another input"))
     if finding.old:
         rows.append(("not introduced by", f"`{finding.found_in}`: earlier builds fail too"))
     if finding.closed_in is not None:

@@ -1,11 +1,11 @@
 """Changes to a finding's record after a sighting, a check or a search. Pure functions."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
-from windlass_fuzz.findings.evidence import FAILS, FINE, Where, inputs_of, merged, with_run
+from windlass_fuzz.findings.evidence import FAILS, FINE, REFUSED, Where, inputs_of, merged, with_run
 from windlass_fuzz.findings.judge import Reproduction, tries_needed
 from windlass_fuzz.findings.record import SHOWN, SIGNATURES, Finding, KeptInput, Origin, State
 
@@ -14,26 +14,32 @@ ANYWHERE: Final = Where()
 REOPENINGS: Final = 5  # a finding that came back this often is set aside
 
 
-def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Finding:
+def seen_again(
+    known: Finding | None, new: Finding, limit: int = INPUTS, decided: str = ""
+) -> Finding:
     """Returns the record after another sighting: adds its inputs, reopens a closed one.
 
-    Every input that still fails stays, up to the limit, different ones first.
+    Every input that still fails stays, up to the limit, different ones first; the one that
+    `decided` its origin stays in any case.
     """
     fresh = inputs_of(new)
     if known is None:
         return msgspec.structs.replace(
-            new, seen_in=[new.found_in], inputs=kept(fresh, limit),
+            new, seen_in=[new.found_in], inputs=kept(fresh, limit, {decided}),
             signatures=_together([new.title], new.signatures), state=_state(new, fresh),
         )  # fmt: skip
-    inputs = kept([*fresh, *inputs_of(known)], limit)
-    best = representative(inputs)
-    about = new if any(one.name == best.name for one in fresh) and new.input == best.name else known
+    deciding = {decided, *(origin.input for origin in known.origins)}
+    inputs = kept([*fresh, *inputs_of(known)], limit, deciding)
+    described = [one for one in inputs if one.name in (new.input, known.input)]
+    best = representative(described or inputs)
+    about = new if best.name == new.input else known
     seen = [commit for commit in known.seen_in if commit != new.found_in]
     reopened = known.reopened + (known.state == "closed")
     after = msgspec.structs.replace(
         known,
         input=best.name, size=best.size, shown=best.shown, tried=best.tried, inputs=inputs,
         excerpt=about.excerpt, binary=about.binary, output=about.output, command=about.command,
+        output_of=about.output_of, output_in=about.output_in,
         combination=about.combination, engine=about.engine,
         times=known.times + 1, seen_in=[*seen, new.found_in][-SHOWN:],
         signatures=_together(known.signatures or [known.title], [new.title, *new.signatures]),
@@ -43,23 +49,33 @@ def seen_again(known: Finding | None, new: Finding, limit: int = INPUTS) -> Find
     return _set_state(after, inputs)
 
 
-def kept(inputs: Iterable[KeptInput], limit: int) -> list[KeptInput]:
-    """Returns the inputs to keep: failing ones first, then distinct ones, then small ones."""
+def kept(inputs: Iterable[KeptInput], limit: int, decided: Collection[str] = ()) -> list[KeptInput]:
+    """Returns the inputs to keep: those that `decided` origins, then failing, distinct, small ones.
+
+    Among these, inputs that the last good build refuses come last.
+    """
     known: dict[str, KeptInput] = {}
     for one in inputs:
         known[one.name] = merged(known[one.name], one) if one.name in known else one
-    ranked: list[tuple[tuple[bool, int, int, str], KeptInput]] = []
+    ranked: list[tuple[bool, bool, int, int, KeptInput]] = []
     groups: dict[tuple[str, int], int] = {}
-    for one in sorted(known.values(), key=lambda one: (_is_fine(one), one.size, one.name)):
+    for place, one in enumerate(sorted(known.values(), key=_worth)):
         group = (one.title, one.origin)
         groups[group] = groups.get(group, 0) + 1
-        ranked.append(((_is_fine(one), groups[group], one.size, one.name), one))
-    return [one for _, one in sorted(ranked, key=lambda pair: pair[0])[:limit]]
+        ranked.append((one.name not in decided, _is_fine(one), groups[group], place, one))
+    return [row[-1] for row in sorted(ranked, key=lambda row: row[:-1])[:limit]]
 
 
-def representative(inputs: list[KeptInput]) -> KeptInput:
-    """Returns the smallest input that fails, or the smallest one if none does."""
-    return min(inputs, key=lambda one: (_is_fine(one), one.size, one.name))
+def representative(inputs: Iterable[KeptInput]) -> KeptInput:
+    """Returns the smallest input that fails, or the smallest one if none does.
+
+    One that the last good build refuses is the last choice.
+    """
+    return min(inputs, key=_worth)
+
+
+def _worth(one: KeptInput) -> tuple[bool, bool, int, str]:
+    return _is_fine(one), one.before == REFUSED, one.size, one.name
 
 
 def checked(
@@ -88,17 +104,35 @@ def checked(
 
 
 def is_gone(finding: Finding, commit: str) -> bool:
-    """Returns whether every kept input ran fine with this commit."""
-    inputs = inputs_of(finding)
-    return bool(inputs) and all(one.checked_in == commit and _is_fine(one) for one in inputs)
+    """Returns whether every kept input ran fine with this commit, or is no evidence."""
+    return not _doubtful(inputs_of(finding), commit)
+
+
+def _doubtful(inputs: list[KeptInput], commit: str) -> list[KeptInput]:
+    """Returns the inputs that keep a finding open.
+
+    An input that is refused says nothing if the last good build refuses it as well, but one input
+    at least must run fine. If the input that it was reduced from, or the reduced one, runs fine,
+    a refused input or one that shows another bug says nothing, either.
+    """
+    fine = {one.name for one in inputs if one.checked_in == commit and _is_fine(one)}
+    related = fine | {one.source for one in inputs if one.name in fine}
+
+    def says_nothing(one: KeptInput) -> bool:
+        refused = one.checked == REFUSED
+        if one.checked_in != commit or not fine or not (refused or one.masked_by):
+            return False
+        return (refused and one.before == REFUSED) or bool({one.name, one.source} & related)
+
+    return [one for one in inputs if one.name not in fine and not says_nothing(one)]
 
 
 def doubt_about(inputs: list[KeptInput], commit: str) -> str:
     """Returns why a finding without failing inputs cannot be closed; "" if it can."""
-    here = [one for one in inputs if one.checked_in == commit]
+    here = [one for one in _doubtful(inputs, commit) if one.checked_in == commit]
     if any(one.checked == FAILS for one in here):
         return ""
-    doubts = sorted({one.checked for one in here if not _is_fine(one)})
+    doubts = sorted({one.checked for one in here})
     return f"with {commit[:12]} an input {', another '.join(doubts)}" if doubts else ""
 
 
@@ -159,11 +193,20 @@ def with_origin(known: Finding, new: Origin, *, place: int | None = None) -> Fin
     return headlined(msgspec.structs.replace(known, origins=origins, inputs=inputs))
 
 
+def compared(known: Finding, before: Mapping[str, str]) -> Finding:
+    """Records how the last good build ran some inputs, by their names."""
+    inputs = [
+        msgspec.structs.replace(one, before=before.get(one.name, one.before))
+        for one in known.inputs
+    ]
+    return msgspec.structs.replace(known, inputs=inputs)
+
+
 def headlined(known: Finding) -> Finding:
-    """Repeats the newest origin that has not ended, else the newest one."""
-    if not known.origins:
+    """Repeats the current origin in the record's own fields."""
+    shown = known.current_origin
+    if shown is None:
         return known
-    shown = ([one for one in known.origins if one.gone_in is None] or known.origins)[-1]
     return msgspec.structs.replace(
         known, introduced_by=shown.first_bad, introduced_subject=shown.subject,
         last_good=shown.last_good, suspects=shown.suspects,

@@ -14,7 +14,7 @@ from windlass_fuzz.engines.input_words import ProgramText, has_checker
 from windlass_fuzz.engines.sanitizers import checker_of
 from windlass_fuzz.engines.signature import Signature, key_of
 from windlass_fuzz.findings.bisect import Question
-from windlass_fuzz.findings.dating import Dating
+from windlass_fuzz.findings.dating import Dated, Dating
 from windlass_fuzz.findings.evidence import Where, first_evidence
 from windlass_fuzz.findings.judge import (
     FLAKY_TRIES,
@@ -38,7 +38,7 @@ from windlass_fuzz.findings.record import (
     excerpt_of,
     shorten,
 )
-from windlass_fuzz.findings.sightings import ANYWHERE
+from windlass_fuzz.findings.sightings import ANYWHERE, compared
 from windlass_fuzz.findings.store import FindingStore, input_name
 from windlass_fuzz.findings.untriaged import KEPT
 from windlass_fuzz.state.state_file import UnreadableState
@@ -75,6 +75,14 @@ class _Seen(NamedTuple):
     path: Path
     seen: Observation
     looks: int
+
+
+class _Shown(NamedTuple):
+    """The input that a report shows, its runs, and whether there was time to reduce it fully."""
+
+    path: Path
+    ran: Reproduction
+    minimised: bool = False
 
 
 @dataclass(slots=True)
@@ -189,14 +197,14 @@ class Triage:
         if again.shown == 0 or (failure.signature.kind in EVERY_TRY and again.shown < again.tried):
             self.notify(f"dropped, not reproduced in {again.tried} runs: {title}")
             return None
-        reduced = None
+        shown = _Shown(failure.paths[0], again)
         if failure.signature.family:
-            reduced = await self._shrink(failure, waiting)
-            if not reduced[1] and self.catalogue.of_family(failure.signature, commit):
-                self.left.append(reduced[0])  # what it is about is not known yet
+            shown = await self._shrink(failure, again, waiting)
+            if not shown.minimised and self.catalogue.of_family(failure.signature, commit):
+                self.left.append(shown.path)  # what it is about is not known yet
                 return None
-            failure, again = await self._renamed(failure, again, reduced[0])
-            title = failure.signature.title
+            named = failure.signature if shown.ran.last is None else shown.ran.last.signature
+            failure, again = Failure(named or failure.signature, [shown.path]), shown.ran
         failure = _with_stack(failure, again)
         title = failure.signature.title
         titles = [title, *(one.title for one in again.signatures)]
@@ -211,27 +219,45 @@ class Triage:
             )
             return None
         if beyond:  # unmodified: a smaller one might be fixed by an incomplete fix
-            failure = Failure(failure.signature, beyond)
-            small, minimised = beyond[0], False
-        else:
-            small, minimised = reduced or await self._shrink(failure, waiting)
+            failure, shown = failure._replace(paths=beyond), _Shown(beyond[0], again)
         key = known.key if known else key_of(title)
-        finding = await self._describe(failure, small, again, commit, key)
-        inputs = [self._kept(finding, again, minimised), *await self._others(failure, key, finding)]
-        finding = msgspec.structs.replace(finding, inputs=inputs)
-        question = self.dating.question(small, inputs[0], finding, known)
-        dated = await self.dating.date(known, finding, question)
-        return await self.store.update(key, lambda stored: dated(stored, finding))
+        finding = await self._with_others(
+            failure, await self._describe(failure, shown, commit, key)
+        )
+        dated = await self.dating.date(known, finding, self._questions(failure, finding, known))
+        if not (beyond or failure.signature.family):
+            finding = await self._reduced(failure, finding, again, waiting, dated)
+        before = await self.dating.compare(finding, dated.last_good)
+        finding = compared(finding, before)
+        return await self.store.update(key, lambda stored: dated.change(stored, finding))
 
-    async def _renamed(
-        self, failure: Failure, again: Reproduction, small: Path
-    ) -> tuple[Failure, Reproduction]:
-        """Returns the failure as the reduced input names it, and how often that fails."""
-        seen = await self.judge.reproduce(small, self.tries)
-        signature = next((one for one in seen.signatures if one.family), None)
-        if signature is None:
-            return failure, again
-        return Failure(signature, [small]), seen
+    def _questions(
+        self, failure: Failure, finding: Finding, known: Finding | None
+    ) -> list[Question]:
+        """Returns what searches for the origin ask of builds, for each kept input."""
+        inputs = {one.name: one for one in finding.inputs}
+        return [
+            self.dating.question(path, inputs[name], finding, known)
+            for path in failure.paths
+            if (name := input_name(path.read_bytes(), path.suffix)) in inputs
+        ]
+
+    async def _reduced(
+        self, failure: Failure, finding: Finding, again: Reproduction, waiting: int, dated: Dated
+    ) -> Finding:
+        """Returns the record with a reduced input, beside the one that it was reduced from.
+
+        If builds before the bug refused it, it would say nothing about other builds.
+        """
+        paths = [dated.input, *(path for path in failure.paths if path != dated.input)]
+        good = await self.dating.bisector.stored_judge(dated.last_good)
+        shown = await self._shrink(failure._replace(paths=paths), again, waiting, good)
+        if shown.path == dated.input:
+            return finding
+        source = input_name(dated.input.read_bytes(), dated.input.suffix)
+        after = await self._describe(failure, shown, finding.found_in, finding.key)
+        small = msgspec.structs.replace(after.inputs[0], source=source)
+        return msgspec.structs.replace(after, inputs=[small, *finding.inputs])
 
     async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
         """Returns a finding in the same function that the same commit introduced: they are one
@@ -329,99 +355,124 @@ class Triage:
             again = _added(again, more)
         return again
 
-    async def _shrink(self, failure: Failure, waiting: int) -> tuple[Path, bool]:
+    async def _shrink(
+        self, failure: Failure, again: Reproduction, waiting: int, good: Judge | None = None
+    ) -> _Shown:
         """Minimises with the engine's own tool, then with delta debugging, as time allows.
 
-        Returns the input, and whether there was time to finish.
+        If the `good` build runs the input fine, it must run the smaller one fine, too.
         """
-        best = failure.paths[0]
+        best, wanted = failure.paths[0], failure.signature
+        whole = _Shown(best, again)
         left = self.deadline_ms - self.clock.now_ms()
         budget = min(left // (waiting + 1), SHRINK_MS)
-        title = failure.signature.title
         if budget <= 0:
-            return best, False
+            return whole
+        if good is not None and not await _runs_fine(good, best):
+            good = None
         until = self.clock.now_ms() + budget
-        own = self.scratch / f"own-{key_of(title)}{best.suffix}"
+        own = self.scratch / f"own-{key_of(wanted.title)}{best.suffix}"
         large = best.stat().st_size > SMALL
         if large and await self.judge.engine.shrink(best, own, budget // 2):
-            best = own if await self._same(own, failure.signature, deep=True) else best
-        data = await minimise(best.read_bytes(), self._still_fails_until(until, failure, best))
-        small = self.scratch / f"{key_of(title)}{best.suffix}"
+            same = await self._same(own, wanted, deep=True)
+            best = own if same and (good is None or await _runs_fine(good, own)) else best
+        data = await minimise(
+            best.read_bytes(), self._still_fails_until(until, failure, best, good)
+        )
+        finished = self.clock.now_ms() < until
+        if data == whole.path.read_bytes():
+            return whole._replace(minimised=finished)
+        small = self.scratch / f"{key_of(wanted.title)}{best.suffix}"
         small.write_bytes(data)
-        if not await self._same(small, failure.signature, deep=True):
-            return failure.paths[0], False
-        return small, self.clock.now_ms() < until
+        ran = await self._ran_as(small, wanted, again)
+        return whole if ran is None else _Shown(small, ran, finished)
 
-    def _still_fails_until(self, until_ms: int, failure: Failure, best: Path) -> StillFails:
+    async def _ran_as(
+        self, small: Path, wanted: Signature, again: Reproduction
+    ) -> Reproduction | None:
+        """Returns how a reduced input runs; None if it shows the failure less often.
+
+        A flaky or slow one is run once and keeps its count.
+        """
+        seen = await self._same(small, wanted, deep=True)
+        if seen is None or seen.signature is None:
+            return None
+        if wanted.kind in Slow or again.shown < again.tried:
+            return again._replace(last=seen, signatures=(seen.signature,))
+        ran = await self.judge.reproduce(small, self.tries, known=wanted)
+        return ran if ran.shown == ran.tried else None
+
+    def _still_fails_until(
+        self, until_ms: int, failure: Failure, best: Path, good: Judge | None
+    ) -> StillFails:
         candidate = self.scratch / f"candidate-{key_of(failure.signature.title)}{best.suffix}"
 
         async def still_fails(data: bytes) -> bool:
             if self.clock.now_ms() >= until_ms:
                 return False
             candidate.write_bytes(data)
-            return await self._same(candidate, failure.signature)
+            if await self._same(candidate, failure.signature) is None:
+                return False
+            return good is None or await _runs_fine(good, candidate)
 
         return still_fails
 
-    async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> bool:
-        """Returns whether an input shows the same failure.
+    async def _same(self, path: Path, wanted: Signature, deep: bool = False) -> Observation | None:
+        """Returns how an input shows the same failure; None if it does not.
 
         Getting a stack takes long, so if only a stack would name the failure, any crash counts.
         """
         seen = await self.judge.look(path, deep=deep)
         if seen.outcome != "fails" or seen.signature is None:
-            return False
+            return None
         if wanted.family:
-            return seen.signature.family == wanted.family
-        if wanted.source == "stack" and not deep:
-            return seen.signature.kind == wanted.kind and seen.signature.source == "output"
-        return seen.signature.title == wanted.title
+            same = seen.signature.family == wanted.family
+        elif wanted.source == "stack" and not deep:
+            same = seen.signature.kind == wanted.kind and seen.signature.source == "output"
+        else:
+            same = seen.signature.title == wanted.title
+        return seen if same else None
 
-    async def _describe(
-        self, failure: Failure, small: Path, again: Reproduction, commit: str, key: str
-    ) -> Finding:
-        data = small.read_bytes()
-        signature = failure.signature
-        output = "" if again.last is None else again.last.output
-        return Finding(
+    async def _describe(self, failure: Failure, shown: _Shown, commit: str, key: str) -> Finding:
+        """Returns a record about one input and its runs with the build of a commit."""
+        path, again, signature = shown.path, shown.ran, failure.signature
+        data, output = path.read_bytes(), "" if again.last is None else again.last.output
+        name = await self.store.put_input(key, data, path.suffix)
+        finding = Finding(
             key=key, title=signature.title, kind=signature.kind, engine=self.engine_name,
-            combination=self.where.combination, command=self._command(key, small),
-            input=await self.store.put_input(key, data, small.suffix), size=len(data),
-            excerpt=excerpt_of(data), binary=binary_of(data), shown=again.shown, tried=again.tried,
-            output=shorten(output), found_in=commit, found_at_ms=self.clock.now_ms(),
+            combination=self.where.combination, command=self._command(key, path),
+            input=name, size=len(data), excerpt=excerpt_of(data), binary=binary_of(data),
+            shown=again.shown, tried=again.tried,
+            output=shorten(output), output_of=name, output_in=commit,
+            found_in=commit, found_at_ms=self.clock.now_ms(),
             signatures=[one.title for one in again.signatures], frames=list(signature.frames),
             group=self.catalogue.group_of(key, signature.frames),
         )  # fmt: skip
+        own = self._kept(finding, name, len(data), shown.minimised)
+        return msgspec.structs.replace(finding, inputs=[own])
 
-    def _kept(self, finding: Finding, again: Reproduction, minimised: bool) -> KeptInput:
+    def _kept(self, finding: Finding, name: str, size: int, minimised: bool = False) -> KeptInput:
         return KeptInput(
-            name=finding.input, size=finding.size, title=finding.title,
-            found_in=finding.found_in, shown=again.shown, tried=again.tried,
-            checked_in=finding.found_in, minimised=minimised, checker=self._checker(finding),
+            name=name, size=size, title=finding.title, found_in=finding.found_in,
+            shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
+            minimised=minimised, checker=self._checker(finding),
             combinations=first_evidence(self.where, finding.found_in),
         )  # fmt: skip
 
-    async def _others(self, failure: Failure, key: str, finding: Finding) -> list[KeptInput]:
+    async def _with_others(self, failure: Failure, finding: Finding) -> Finding:
         """Keeps some more inputs unmodified: an incomplete fix may cure only the smallest.
 
         A title from output alone may cover several bugs, so more of its inputs are kept.
         """
-        others = [path for path in failure.paths[1:] if not self._of_another(path, key)]
+        others = [path for path in failure.paths[1:] if not self._of_another(path, finding.key)]
         if failure.signature.source != "output":
             others = _spread(others, max(self.dating.inputs // SHARE, 2))
         made = []
         for path in others[: self.dating.inputs]:
             data = path.read_bytes()
-            name = await self.store.put_input(key, data, path.suffix)
-            made.append(
-                KeptInput(
-                    name=name, size=len(data), title=finding.title, found_in=finding.found_in,
-                    shown=finding.shown, tried=finding.tried, checked_in=finding.found_in,
-                    minimised=False, combinations=first_evidence(self.where, finding.found_in),
-                    checker=self._checker(finding),
-                )
-            )  # fmt: skip
-        return made
+            name = await self.store.put_input(finding.key, data, path.suffix)
+            made.append(self._kept(finding, name, len(data)))
+        return msgspec.structs.replace(finding, inputs=[*finding.inputs, *made])
 
     def _checker(self, finding: Finding) -> str:
         """Returns the part of the build that reported a failure, if the build's files name it."""
@@ -444,6 +495,10 @@ class Triage:
 
     def _late(self) -> bool:
         return self.clock.now_ms() >= self.deadline_ms
+
+
+async def _runs_fine(judge: Judge, path: Path) -> bool:
+    return (await judge.look(path)).outcome == "fine"
 
 
 def _add(failures: dict[str, Failure], path: Path, seen: Observation, looks: int) -> None:

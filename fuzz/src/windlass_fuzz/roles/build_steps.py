@@ -19,12 +19,15 @@ class TakeResult(NamedTuple):
 
 
 class BuildSteps:
-    """The state changes of a builder; the build itself runs between the steps."""
+    """The state changes of a builder; the build itself runs between the steps.
 
-    def __init__(self, pipeline: Pipeline, tries: int = BUILD_TRIES) -> None:
+    Leases end with `process`, if one runs all steps.
+    """
+
+    def __init__(self, pipeline: Pipeline, tries: int = BUILD_TRIES, process: str = "") -> None:
         self._pipeline = pipeline
         self._tries = tries
-        self._leases = LeaseStore(pipeline.leases, "build", pipeline.holder)
+        self._leases = LeaseStore(pipeline.leases, "build", pipeline.holder, process)
 
     async def take(self, length_ms: int, commit: str | None = None) -> TakeResult:
         """Leases the given commit, or the first one in the queue that nobody is building.

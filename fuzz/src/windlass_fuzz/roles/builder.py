@@ -7,6 +7,7 @@ machine is at fault (disk, repository), the builder releases the commit instead.
 """
 
 import asyncio
+import os
 import shutil
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from windlass_fuzz.roles.run_health import (
 from windlass_fuzz.sources.mirror import GitFailed, Mirror, SubmoduleUnreachable
 from windlass_fuzz.state.built_combinations import BuiltCombinations, write_built
 from windlass_fuzz.state.lease_keeper import LEASE_MS, while_held
-from windlass_fuzz.state.leases import HeldLease
+from windlass_fuzz.state.leases import HeldLease, process_name
 from windlass_fuzz.state.pipeline import Pipeline
 
 LOG_KEPT: Final = 4 * 1024 * 1024
@@ -80,7 +81,8 @@ class Builder:
     async def run_once(self, commit: str | None = None) -> BuildReport:
         """Builds the given commit, or the next one in the queue."""
         await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
-        steps = BuildSteps(self.pipeline, self.solver.build.tries)
+        own = process_name(os.getpid())
+        steps = BuildSteps(self.pipeline, self.solver.build.tries, own)
         mirror = Mirror(self.solver.repository, self.work / "mirror.git")
         if commit is not None:
             await mirror.fetch()

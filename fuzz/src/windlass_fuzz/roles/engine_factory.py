@@ -18,13 +18,16 @@ MIN_TIMEOUT_MS: Final = 100
 class EngineFactory:
     """Engines of one solver, each with a scratch folder of its own below `work`.
 
-    `env` is added to the environment of the programs they run.
+    `env` is added to the environment of the programs they run, and `sources` is the checkout that
+    a generator may be in.
     """
 
     def __init__(
-        self, solver: Solver, pipeline: Pipeline, work: Path, env: Mapping[str, str] | None = None
-    ) -> None:
+        self, solver: Solver, pipeline: Pipeline, work: Path, env: Mapping[str, str] | None = None,
+        sources: Path | None = None,
+    ) -> None:  # fmt: skip
         self._env = env or {}
+        self._sources = sources
         self._solver = solver
         self._pipeline = pipeline
         self._work = work
@@ -36,7 +39,7 @@ class EngineFactory:
         timeout = max(int(self._solver.input_timeout_ms * patience), MIN_TIMEOUT_MS)
         target = Target(
             binaries, self._solver.engine, scratch, runtime.clock, runtime.chance, timeout,
-            memory_of(self._solver), self._env, self._solver.signature,
+            memory_of(self._solver), self._env, self._solver.signature, self._sources,
         )  # fmt: skip
         return make_engine(str(self._solver.engine["name"]), target)
 

@@ -3,10 +3,13 @@
 from typing import Final, NamedTuple
 
 from windlass_fuzz.buckets.layout import check_commit
+from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.roles.run_health import waits_for_build
 from windlass_fuzz.state import rules
 from windlass_fuzz.state.documents import Schedule
 from windlass_fuzz.state.leases import HeldLease, LeaseStore
 from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.rules import Order
 
 ATTEMPTS: Final = 8
 
@@ -26,19 +29,29 @@ class CountResult(NamedTuple):
 
 
 class FuzzSteps:
-    """The state changes of a fuzzer; the fuzzing itself runs between the steps."""
+    """The state changes of a fuzzer; the fuzzing itself runs between the steps.
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    Leases end with `process`, if one runs all steps.
+    """
+
+    def __init__(self, pipeline: Pipeline, solver: Solver | None = None, process: str = "") -> None:
         self._pipeline = pipeline
-        self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder)
+        self._solver = solver
+        self._order: Order = "oldest" if solver is None else solver.order
+        self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder, process)
 
     async def select(self, length_ms: int, commit: str | None = None) -> SelectResult:
-        """Leases the given commit, or the least fuzzed one that is free and has a binary."""
+        """Leases the given commit, or the least fuzzed one that is free and has a binary.
+
+        With the solver file, a commit whose usable combinations were all lost waits for its next
+        build.
+        """
         removed: list[str] = []
+        waiting: set[str] = set()
         attempts = ATTEMPTS
         while attempts:
-            order = await self._pipeline.fuzzing_order()
-            wanted = [c for c in order if commit in (None, c)]
+            order = await self._pipeline.fuzzing_order(self._order)
+            wanted = [c for c in order if commit in (None, c) and c not in waiting]
             token = self._pipeline.runtime.nonce()
             now_ms = self._pipeline.now_ms()
             held = await self._leases.take_first(wanted, token, now_ms, length_ms, waiting=order)
@@ -47,6 +60,8 @@ class FuzzSteps:
             if not await self._pipeline.has_build(held.commit, ("production",)):
                 await self._remove(held.commit)
                 removed.append(held.commit)
+            elif self._solver and await waits_for_build(self._solver, self._pipeline, held.commit):
+                waiting.add(held.commit)
             elif _holds(await self._pipeline.schedule.read(), held.commit):
                 return SelectResult(held, tuple(removed))
             else:

@@ -6,10 +6,11 @@ an answer, does not count.
 """
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -34,7 +35,7 @@ from windlass_fuzz.roles.fuzz_steps import FuzzSteps
 from windlass_fuzz.roles.run_health import health_key, record_health
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.lease_keeper import LEASE_MS, while_held
-from windlass_fuzz.state.leases import HeldLease
+from windlass_fuzz.state.leases import HeldLease, process_name
 from windlass_fuzz.state.pipeline import Pipeline
 from windlass_fuzz.statistics.history import RunPoint, record_run
 from windlass_fuzz.trackers.filing import IssueFiler
@@ -77,6 +78,14 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     combinations: list[CombinationReport] = []
 
 
+class RunBounds(NamedTuple):
+    """When a run ends; 0 stands for what the solver file says."""
+
+    budget_ms: int = 0
+    until_bug: bool = False
+    quiet_ms: int = 0
+
+
 @dataclass(slots=True)
 class Fuzzer:
     """One run for one commit; `notify` gets messages, `on_progress` the statistics.
@@ -92,12 +101,13 @@ class Fuzzer:
     lease_ms: int = LEASE_MS
     budget_ms: int = 0
     until_bug: bool = False
+    quiet_ms: int = 0  # 0: what the solver file says
     base: str | None = None
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
         await repeat_alarms(self.pipeline, self.solver.alarms, self.notify)
-        steps = FuzzSteps(self.pipeline)
+        steps = FuzzSteps(self.pipeline, self.solver, process_name(os.getpid()))
         if commit is not None:
             commit = await self.resolve_built(commit)
             await steps.add(commit)
@@ -143,9 +153,10 @@ class Fuzzer:
         """Fuzzes one commit and files its findings; does not touch its lease or count."""
         with report_disk_full(self.work):
             report = await self._campaign(commit)
-        report.marked_bad = await record_health(
-            self.pipeline, commit, report.why, self.solver.health
-        )
+        if not report.why or all(one.outcome != "lost" for one in report.combinations):
+            report.marked_bad = await record_health(
+                self.pipeline, commit, report.why, self.solver.health
+            )
         await self._alarm(commit, report)
         return report
 
@@ -182,7 +193,7 @@ class Fuzzer:
         limits = limits_of(self.budget_ms or self.solver.budget_ms, self.solver)
         site = RunSite(
             self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
-            self.notify, self.on_progress,
+            self.quiet_ms or self.solver.quiet_ms, self.notify, self.on_progress,
         )  # fmt: skip
         runs = AllRuns(self.solver, site, limits)
         await runs.run(began)
@@ -266,7 +277,7 @@ class Fuzzer:
         await self.pipeline.bucket.put(key, msgspec.json.encode(report))
         closed = len(report.closed)
         for one in runs.reports:
-            if one.outcome != "skipped":
+            if one.outcome in ("fuzzed", "unhealthy"):
                 await self._record(one, report, closed)
                 closed = 0  # counted with the first combination
         await forget_old_reports(self.pipeline)

@@ -9,7 +9,7 @@ wait in `state.json`, so that a commit that another branch is building or has bu
 this one too.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -24,7 +24,8 @@ from windlass_fuzz.state.documents import BranchProgress, BuildQueue, Schedule, 
 from windlass_fuzz.state.pipeline import Pipeline
 
 DAY_MS: Final = 86_400_000
-LOOK_BACK: Final = 8  # commits that are checked when too few are left
+LOOK_BACK: Final = 100  # newest commits of a branch whose order we know, and that can come back
+MAX_REFILL: Final = 32  # commits whose builds are looked for when too few are scheduled
 WAITING: Final = 1_000  # maximum commits of a branch that wait for their builds
 UNWATCHED: Final = 100  # unwatched branches that we remember
 
@@ -43,7 +44,8 @@ class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a run; lists of commits are oldest first.
 
     `head` and `fresh` belong to the first branch; `branches` has all if there are several. `gone`
-    are branches that no longer exist, or are named in the file but do not exist.
+    are branches that no longer exist, or are named in the file but do not exist. `rebuilt` are
+    queued again because the builds of some of their combinations were lost.
     """
 
     head: str = ""
@@ -53,6 +55,7 @@ class ManagerReport(msgspec.Struct, frozen=True, kw_only=True):
     queued: tuple[str, ...] = ()
     scheduled: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    rebuilt: tuple[str, ...] = ()
     made_room: tuple[str, ...] = ()
     swept: int = 0
     branches: tuple[BranchReport, ...] = ()
@@ -83,6 +86,7 @@ class _Line:
     queued: tuple[str, ...] = ()
     waiting: list[str] = field(default_factory=list)
     handled: set[str] = field(default_factory=set)
+    recent: tuple[Commit, ...] = ()
 
     @property
     def left(self) -> list[str]:
@@ -116,10 +120,10 @@ class Manager:
         for line in lines:
             await self._find(line, now_ms)
         queued = [commit for line in lines for commit in line.queued]
-        for line in lines:
-            if not line.taken:
-                queued += await self._refill(line)
-        changes = await self._schedule(lines)
+        filled, again = await self._fill(lines)
+        queued += again
+        changes = await self._schedule(lines, filled)
+        rebuilt = await self._rebuild_lost()
         swept = await self._pipeline.bucket.delete_expired(
             builds_prefix(self._pipeline.solver), BUILDS_KEPT_MS, now_ms
         )
@@ -130,8 +134,9 @@ class Manager:
             head=first.head, fresh=first.fresh, looked_at=sum(len(line.taken) for line in lines),
             passed_over=tuple(commit.hash for line in lines for commit in line.passed),
             queued=tuple(dict.fromkeys(queued)), scheduled=changes.scheduled,
-            dropped=changes.dropped, made_room=changes.made_room, unwatched=changes.unwatched,
-            swept=swept, branches=self._about(lines), left_out=watched.left_out, gone=tuple(gone),
+            dropped=changes.dropped, rebuilt=rebuilt, made_room=changes.made_room,
+            unwatched=changes.unwatched, swept=swept, branches=self._about(lines),
+            left_out=watched.left_out, gone=tuple(gone),
         )  # fmt: skip
 
     async def add(self, commit: str) -> tuple[str, bool]:
@@ -197,47 +202,80 @@ class Manager:
             self._code[commit] = rules.touches_code(files, self._settings.extensions)
         return self._code[commit]
 
-    async def _refill(self, line: _Line) -> tuple[str, ...]:
-        """Queues the newest commits again if nothing else happens and too few are left to fuzz.
+    async def _refill(self, line: _Line) -> tuple[list[str], list[str]]:
+        """Fills a schedule that is too short; returns commits with builds, and those to build.
 
-        Builds expire, so after some quiet days nothing would be left. Only commits that were queued
-        before come back; those whose builds still exist go straight to the schedule.
+        Loss and expiry shorten a schedule. Built commits that left it come back at once. If nothing
+        is built at the moment, the newest commits are also built again. Only commits that were
+        queued before come back.
         """
         queue = await self._pipeline.queue.read()
-        busy = bool(line.left) if self._several else bool(queue.queue or queue.built)
         own = rules.schedule_of(await self._pipeline.schedule.read(), line.name)
         ready, _ = await self._split_by_binaries(e.hash for e in own)
-        short = rules.MINIMUM - len(ready)
-        if busy or short <= 0:
-            return ()
-        wanted = await self._newest(line, queue.seen, {*ready, *queue.failed}, short)
-        there, gone = await self._split_by_binaries(wanted)
-        # A commit queued for another branch is built once; a commit built just now is not gone.
-        again = [name for name in gone if name not in (*queue.queue, *queue.built)]
-        for name in again:
-            await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_again(q, n))  # type: ignore[misc]
-        if self._several:
-            line.waiting += [*there, *gone]
-            return tuple(again)
-        for name in there:
-            await self._pipeline.schedule.update(
-                lambda schedule, n=name: rules.add_to_schedule(schedule, n)  # type: ignore[misc]
-            )
-        return tuple(again)
+        coming = line.left if self._several else [*queue.queue, *queue.built]
+        built, _ = await self._split_by_binaries(c for c in coming if c not in queue.queue)
+        short = rules.MINIMUM - len(ready) - len(built)
+        if short <= 0:
+            return [], []
+        known = {*ready, *coming, *queue.failed}
+        known_before = {*queue.seen} - known
+        if not known_before:
+            return [], []
+        recent = [c.hash for c in reversed(await self._recent(line)) if c.hash in known_before]
+        there, gone = await self._split_by_binaries(recent[:MAX_REFILL])
+        quiet = not (line.taken or coming)
+        again = [c for c in recent[:short] if c in gone] if quiet else []
+        return there[:short][::-1], again[::-1]
 
-    async def _newest(
-        self, line: _Line, seen: Collection[str], known: Collection[str], most: int
-    ) -> list[str]:
-        """Returns the newest commits that were queued before and are in no list, oldest first."""
-        found: list[str] = []
-        for commit in reversed((await line.source.since(None, LOOK_BACK)).commits):
-            if commit.hash in seen and commit.hash not in known and len(found) < most:
-                found.insert(0, commit.hash)
-        return found
+    async def _fill(self, lines: Sequence[_Line]) -> tuple[list[str], list[str]]:
+        """Fills all schedules; returns commits for the only one, and commits that were queued."""
+        ready: list[str] = []
+        queued: list[str] = []
+        for line in lines:
+            there, again = await self._refill(line)
+            if self._several:
+                line.waiting += [*there, *again]
+            else:
+                ready += there
+            queued += await self._queue_again(again)
+        return ready, queued
 
-    async def _schedule(self, lines: Sequence[_Line]) -> _Changes:
-        """Schedules built commits, and drops those without binaries or no longer on a watched
-        branch.
+    async def _queue_again(self, commits: Iterable[str]) -> list[str]:
+        """Queues commits whose builds are gone; returns those that were in no list."""
+        queued: list[str] = []
+        for name in commits:
+            written = await self._pipeline.queue.update(lambda q, n=name: rules.enqueue_again(q, n))  # type: ignore[misc]
+            queued += [name] if written.applied else []
+        return queued
+
+    async def _recent(self, line: _Line) -> Sequence[Commit]:
+        """Returns the newest commits of a branch, oldest first; asks for them once."""
+        if not line.recent:
+            line.recent = (await line.source.since(None, LOOK_BACK)).commits
+        return line.recent
+
+    async def _history_order(
+        self, lines: Sequence[_Line], commits: Iterable[str]
+    ) -> dict[str, tuple[int, int]]:
+        """Returns the place of each commit in history: by branch, and by time between branches.
+
+        A commit never counts as older than those before it on its branch, whatever its clock said.
+        """
+        order: dict[str, tuple[int, int]] = {}
+        for line in lines:
+            newest_ms = 0
+            for place, commit in enumerate(await self._recent(line)):
+                newest_ms = max(newest_ms, commit.at_ms)
+                order.setdefault(commit.hash, (newest_ms, place))
+        for name in commits:
+            if name not in order:
+                order[name] = (await self._commits.time_of(name), 0)
+        return order
+
+    async def _schedule(self, lines: Sequence[_Line], filled: Sequence[str]) -> _Changes:
+        """Schedules built commits in the order of history, whatever the order of their builds.
+
+        Drops those without binaries or no longer on a watched branch.
         """
         ready, gone = await self._split_by_binaries((await self._pipeline.queue.read()).built)
         _, missing = await self._split_by_binaries(
@@ -246,15 +284,22 @@ class Manager:
         # Read again: another manager may have moved some in the meantime.
         queue = await self._pipeline.queue.read()
         ready = [commit for commit in ready if commit in queue.built]
-        added = await self._for_branches(lines, ready, queue)
         names = [line.name for line in lines] if self._several else self._wanted
+        there = rules.relabel(await self._pipeline.schedule.read(), names, named=self._several)
+        listed = {entry.hash for entry in there}
+        added = await self._for_branches(lines, [c for c in ready if c not in listed], queue)
+        added += [(commit, rules.ONLY) for commit in filled]
+        both = [*listed, *(commit for commit, _ in added)]
+        order = await self._history_order(lines, both) if added else {}
+        added.sort(key=lambda one: order.get(one[0], (0, 0)))
 
         def change(schedule: Schedule) -> Schedule:
             schedule = rules.drop_from_schedule(schedule, missing)
             schedule = rules.relabel(schedule, names, named=self._several)
+            schedule = rules.in_history_order(schedule, order)
             for commit, branch in added:
                 schedule = rules.add_to_schedule(schedule, commit, branch)
-            return schedule
+            return rules.in_history_order(schedule, order)
 
         written = await self._pipeline.schedule.update(change)
         if ready or gone:
@@ -270,6 +315,17 @@ class Manager:
             tuple(e.hash for e in written.before if e.hash in left and e.hash in watched),
             tuple(e.hash for e in written.before if e.hash in left and e.hash not in watched),
         )
+
+    async def _rebuild_lost(self) -> tuple[str, ...]:
+        """Queues scheduled commits again if the builds of some of their combinations are gone.
+
+        They stay in the schedule: their other combinations can run.
+        """
+        if not self._pipeline.matrix:
+            return ()
+        scheduled = await self._pipeline.schedule.read()
+        lost = [e.hash for e in scheduled if (await self._pipeline.built(e.hash)).lost]
+        return tuple(await self._queue_again(lost))
 
     async def _for_branches(
         self, lines: Sequence[_Line], ready: Sequence[str], queue: BuildQueue

@@ -25,6 +25,7 @@ ENOUGH: Final = 100  # inputs that an engine made; fewer say nothing about it
 TRIAL_MS: Final = 60_000
 # a solver may allow hours per input; a builder does not wait that long
 TRIAL_OF_ONE_MS: Final = 12_000
+LOST: Final = "its build was deleted from the bucket; the manager queues the commit again"
 
 
 def sickness_of(count: Statistics, settings: HealthSettings) -> str:
@@ -118,12 +119,20 @@ async def combinations_ready(
     reasons: dict[str, str] = {}
     for one in known:
         bad = health.get(health_key(commit, one.name))
-        if one.name not in made.built:
+        if one.name in made.lost:
+            reasons[one.name] = LOST
+        elif one.name not in made.built:
             reasons[one.name] = made.failed.get(one.name, "it was not built")
         elif bad is not None and bad.runs >= one.solver.health.runs:
             times = "run" if bad.runs == 1 else f"{bad.runs} runs"
             reasons[one.name] = f"its last {times} did nothing: {bad.why}"
     return [one for one in known if one.name not in reasons], reasons
+
+
+async def waits_for_build(solver: Solver, pipeline: Pipeline, commit: str) -> bool:
+    """Returns whether no combination can run, and one of them because its build was lost."""
+    ready, reasons = await combinations_ready(solver, pipeline, commit)
+    return not ready and LOST in reasons.values()
 
 
 async def record_builds(pipeline: Pipeline, commit: str, made: BuiltCombinations) -> None:

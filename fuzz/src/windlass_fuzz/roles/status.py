@@ -9,6 +9,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass_fuzz.alarms.outbox import outbox_file
 from windlass_fuzz.buckets.layout import coverage_key
 from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.findings.report import blamed
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import count_untriaged
 from windlass_fuzz.reach.html_store import HtmlStore, ReportInfo
@@ -57,7 +58,7 @@ class FindingSummary(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     introduced_by: str | None
     kind: str = "crash"
-    suspects: int = 1
+    since: str = ""
     branches: dict[str, str] = {}
 
 
@@ -142,9 +143,9 @@ async def read_status(pipeline: Pipeline, solver: Solver | None = None) -> Pipel
                 key=f.key,
                 title=f.title,
                 state=f.state,
-                introduced_by=None if f.origins and f.origins[-1].cut_short else f.introduced_by,
+                introduced_by=None if f.last_good is None else f.introduced_by,
                 kind=f.kind,
-                suspects=max(len(f.suspects), 1),
+                since=blamed(f),
                 branches={one.name: one.state for one in f.branches if one.watched},
             )
             async for f in FindingStore(pipeline).all(unreadable.append)

@@ -66,6 +66,10 @@ class CommitSource(Protocol):
         """Returns the files a commit changed against its first parent; both names of a rename."""
         ...
 
+    async def time_of(self, commit: str) -> int:
+        """Returns the commit time of any commit in ms; 0 if the repository does not have it."""
+        ...
+
     async def resolve(self, commit: str) -> str:
         """Returns the full hash; raises `NotFound` if there is no such commit."""
         ...

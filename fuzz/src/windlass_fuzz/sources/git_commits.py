@@ -56,6 +56,12 @@ class GitCommitSource:
             output = await self._mirror.git("diff-tree", *named, parent, commit)
         return _names(output.split("\0"))
 
+    async def time_of(self, commit: str) -> int:
+        try:
+            return int(await self._mirror.git("show", "-s", "--format=%ct", commit, "--")) * 1000
+        except GitFailed:
+            return 0
+
     async def resolve(self, commit: str) -> str:
         await self._mirror.fetch()
         return await self._mirror.resolve(commit)

@@ -38,7 +38,7 @@ class GitHubCommitSource:
             raise self._no_branch(wanted[0]) from None
         found = fitting(wanted, heads)
         if len(found) > MAX_BRANCHES:
-            found = [head._replace(at_ms=await self._time_of(head)) for head in found]
+            found = [head._replace(at_ms=await self.time_of(head.commit)) for head in found]
         chosen = choose(wanted, found)
         if wanted[0] in chosen.missing:
             raise self._no_branch(wanted[0])
@@ -74,6 +74,12 @@ class GitHubCommitSource:
                     names.append(file["previous_filename"])
         return names
 
+    async def time_of(self, commit: str) -> int:
+        try:
+            return _at_ms(await self._api.get(self._api.path("commits", commit)))
+        except NotFound:
+            return 0
+
     async def resolve(self, commit: str) -> str:
         try:
             return str((await self._api.get(self._api.path("commits", commit)))["sha"])
@@ -97,9 +103,6 @@ class GitHubCommitSource:
             "deleted, change `branch` in the solver file; for a private repository, set "
             "GITHUB_TOKEN"
         )
-
-    async def _time_of(self, head: Head) -> int:
-        return _at_ms(await self._api.get(self._api.path("commits", head.commit)))
 
     async def _newest(self, head: str, newest: int, why: str) -> History:
         found: dict[str, Any] = {}

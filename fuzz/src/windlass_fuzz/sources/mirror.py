@@ -371,6 +371,10 @@ async def check_repository(repository: str, *branches: str) -> None:
 def _unreachable(repository: str, error: GitFailed) -> Unreachable:
     """Returns what to do; a solver file is often in a folder of the repository."""
     folder = Path(repository)
+    if folder.is_absolute() and not folder.exists() and "WINDLASS_JOB" in os.environ:
+        # git says that it does not exist, which is not what people see who look for it.
+        hidden = f"this job does not see {repository}: its worker hides it, or another has it"
+        return Unreachable(f"{hidden}; start the worker with --share {repository}, or use a URL")
     above = folder.parents if folder.is_dir() else ()
     top = next((one for one in above if (one / ".git").exists()), None)
     advice = "check its address and this machine's access to it"

@@ -11,11 +11,15 @@ from windlass_fuzz.buckets.bucket import Bucket
 from windlass_fuzz.buckets.layout import combinations_key
 
 
-class BuiltCombinations(msgspec.Struct, frozen=True, kw_only=True):
-    """The combinations that were built, and why others were not."""
+class BuiltCombinations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The combinations that were built, and why others were not.
+
+    `lost` were built, but their archives are gone from the bucket; only a reader knows that.
+    """
 
     built: tuple[str, ...] = ()
     failed: Mapping[str, str] = {}
+    lost: tuple[str, ...] = ()
 
 
 async def read_built(bucket: Bucket, solver: str, commit: str) -> BuiltCombinations:

@@ -100,12 +100,16 @@ Schedule = tuple[Entry, ...]
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """A commit that someone works on until a given time; `tries` counts its leases so far."""
+    """A commit that someone works on until a given time; `tries` counts its leases so far.
+
+    `process` is the process that works on it, "" if its steps are different processes.
+    """
 
     holder: str
     token: str
     until_ms: int
     tries: int = 1
+    process: str = ""
 
 
 class Leases(NamedTuple):

@@ -1,13 +1,18 @@
 """Leases: each commit is given to one worker at a time, and again if that worker dies.
 
-A lease is a token and an expiry time. A worker that finishes a commit first moves it in its
+A lease is a token and an expiry time. It also ends with the process that holds it, as soon as
+someone on the same machine looks. A worker that finishes a commit first moves it in its
 state file and then releases the lease; a worker that takes a lease then checks the state file
 again. A commit that was finished in between is therefore never taken twice. Machines compare
 expiry times with their own clocks, which must agree to within the length of a lease.
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final, Literal, NamedTuple
+
+import msgspec
 
 from windlass.domain.values.errors import Conflict
 from windlass_fuzz.state.documents import Lease, Leases
@@ -28,12 +33,15 @@ class HeldLease(NamedTuple):
 
 
 class LeaseStore:
-    """The leases for one kind of work."""
+    """The leases for one kind of work; `process` holds those that this store takes."""
 
-    def __init__(self, state_file: StateFile[Leases], work: Work, holder: str) -> None:
+    def __init__(
+        self, state_file: StateFile[Leases], work: Work, holder: str, process: str = ""
+    ) -> None:
         self._state_file = state_file
         self._work = work
         self._holder = holder
+        self._process = process
 
     async def take_first(
         self,
@@ -58,7 +66,7 @@ class LeaseStore:
             if chosen is None:
                 return leases
             tries = table[chosen].tries + 1 if chosen in table else 1
-            lease = Lease(self._holder, token, now_ms + length_ms, tries)
+            lease = Lease(self._holder, token, now_ms + length_ms, tries, self._process)
             return self._with(leases, {**table, chosen: lease})
 
         table = self._of((await self._state_file.update(change)).value)
@@ -72,7 +80,7 @@ class LeaseStore:
             table = self._of(leases)
             if not _is_ours(table.get(held.commit), held.token):
                 return leases
-            lease = Lease(self._holder, held.token, now_ms + length_ms, held.tries)
+            lease = msgspec.structs.replace(table[held.commit], until_ms=now_ms + length_ms)
             return self._with(leases, {**table, held.commit: lease})
 
         table = self._of((await self._state_file.update(change)).value)
@@ -125,8 +133,45 @@ class LeaseStore:
 
 
 def is_live(lease: Lease | None, now_ms: int) -> bool:
-    """Returns whether a lease exists and has not expired."""
-    return lease is not None and lease.until_ms > now_ms
+    """Returns whether a lease exists, has not expired, and its process may still run."""
+    return lease is not None and lease.until_ms > now_ms and not _is_gone(lease.process)
+
+
+def process_name(pid: int) -> str:
+    """Returns a name of a process that no other ever has: its machine's start, and its own.
+
+    "" if this system cannot tell.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot} {os.stat('/proc/self/ns/pid').st_ino} {pid} {_state_and_start(pid)[1]}"
+    except OSError:
+        return ""
+
+
+def _is_gone(process: str) -> bool:
+    """Returns whether a process surely ended; one of another machine never counts as gone."""
+    here = process_name(os.getpid()).split()
+    known = process.split()
+    if not known or known[:2] != here[:2]:
+        return False
+    try:
+        os.kill(int(known[2]), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # it exists, or another process has its number
+    try:
+        state, start = _state_and_start(int(known[2]))
+    except OSError:
+        return False  # some systems hide the processes of others
+    return state in "ZX" or start != known[3]
+
+
+def _state_and_start(pid: int) -> tuple[str, str]:
+    """Returns the state of a process and its start in ticks; its program's name is between `()`."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return fields[0], fields[19]
 
 
 def _is_ours(lease: Lease | None, token: str) -> bool:

@@ -17,7 +17,7 @@ from windlass_fuzz.state.documents import (
     Schedule,
     State,
 )
-from windlass_fuzz.state.rules import fuzzing_order
+from windlass_fuzz.state.rules import Order, fuzzing_order
 from windlass_fuzz.state.state_file import Runtime, StateFile
 
 
@@ -57,12 +57,12 @@ class Pipeline:
     def now_ms(self) -> int:
         return self.runtime.clock.now_ms()
 
-    async def fuzzing_order(self) -> list[str]:
+    async def fuzzing_order(self, order: Order = "oldest") -> list[str]:
         """Returns the commits of all schedules, the one to fuzz next first."""
         schedule = await self.schedule.read()
-        if not any(entry.branches for entry in schedule):
-            return fuzzing_order(schedule)
-        return fuzzing_order(schedule, (await self.state.read()).watched)
+        several = any(entry.branches for entry in schedule)
+        branches = (await self.state.read()).watched if several else ()
+        return fuzzing_order(schedule, branches, newest=order == "newest")
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
         """Returns whether a commit's binaries exist, by default of both kinds.
@@ -71,12 +71,17 @@ class Pipeline:
         """
         for kind in kinds:
             if kind == "production" and self.matrix:
-                if not set((await self.built(commit)).built) & set(self.matrix):
+                if not (await self.built(commit)).built:
                     return False
             elif not await self.bucket.exists(build_key(self.solver, kind, commit)):
                 return False
         return True
 
     async def built(self, commit: str) -> BuiltCombinations:
-        """Returns which combinations of a commit were built."""
-        return await read_built(self.bucket, self.solver, commit)
+        """Returns which combinations of the matrix are built, and which archives were lost."""
+        made = await read_built(self.bucket, self.solver, commit)
+        wanted = [name for name in self.matrix if name in made.built]
+        keys = {name: build_key(self.solver, "production", commit, name) for name in wanted}
+        there = [name for name, key in keys.items() if await self.bucket.exists(key)]
+        lost = tuple(name for name in wanted if name not in there)
+        return BuiltCombinations(built=tuple(there), failed=made.failed, lost=lost)

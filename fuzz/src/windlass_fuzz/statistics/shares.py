@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from windlass.domain.values.quantities import format_duration
 from windlass_fuzz.statistics.history import RunPoint
 
 LAST: Final = 10  # maximum runs that count
@@ -117,8 +118,8 @@ def _why(one: Yield, anything: bool) -> str:
     if not one.runs:
         return "it never ran, so it counts as the best one" if anything else "it never ran"
     runs = "its last run" if one.runs == 1 else f"its last {one.runs} runs"
-    found = "1 new finding" if one.findings == 1 else f"{one.findings} new findings"
-    found = found if one.findings else "new coverage or inputs"
     if not one.points:
         return f"nothing new in {runs}"
-    return f"{one.per_hour:.1f} points per hour in {runs} ({found})"
+    found = "1 new finding" if one.findings == 1 else f"{one.findings} new findings"
+    found = found if one.findings else "new coverage or inputs"
+    return f"{found} in {runs}, {format_duration(max(round(one.seconds), 1) * 1000)} in all"

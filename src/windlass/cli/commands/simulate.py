@@ -11,7 +11,7 @@ from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import say
 from windlass.domain.values.errors import InvalidInput
-from windlass.simulator.run.simulation import Result, simulate
+from windlass.simulator.simulation import Result, simulate
 
 SEEDS: Final = 100
 SHOWN: Final = 20  # violations of one seed

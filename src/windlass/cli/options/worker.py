@@ -16,8 +16,8 @@ from windlass.domain.values.names import check_name
 from windlass.worker.agent.environment import named_variables
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets
-from windlass.worker.isolation.container.engine import check_engine
-from windlass.worker.isolation.uids import DEFAULT_RANGE
+from windlass.worker.isolation.container_engine import check_engine
+from windlass.worker.isolation.job_users import DEFAULT_RANGE
 
 IMPORT_VARIABLE: Final = "WINDLASS_IMPORT"  # space-separated modules
 APP_VARIABLE: Final = "WINDLASS_APP"  # space-separated packages

@@ -8,7 +8,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.front import Client, get_test_client
 from windlass.messages.jobs import NewWorkflow
 from windlass.transactions import submitting
-from windlass.transactions.jobs import TransactionJob
+from windlass.transactions.submitting import TransactionJob
 
 
 def submit_in(task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:

@@ -4,16 +4,27 @@ Tickets come shape by shape, each from a cursor upwards. A ticket is certain onc
 could precede it: neither the next shape's bound nor the cursor of a shape that has more. On the
 way, jobs beyond their limit are parked and shapes with closed gates are skipped, so that neither
 holds back the ones behind them.
+
+If fair sharing is on, namespaces get their shares. The number of running jobs per namespace is read
+at most once a second, and this server's own assignments are added. So shares are met on average,
+for the price of one walk over the leases per second.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from windlass.domain.matching.claim_planning import Demand, assign, excludes, settled
+from windlass.domain.matching.claim_planning import (
+    Demand,
+    assign,
+    excludes,
+    in_turn,
+    last_of_level,
+    level_of,
+    settled,
+)
 from windlass.domain.matching.indices import Indices
 from windlass.domain.matching.suspects import suspicion_of
 from windlass.domain.rows.records import Ticket
-from windlass.engine.claim.fair_shares import in_fair_order
 from windlass.engine.claim.gates import Gates
 from windlass.engine.claim.suspects import SuspectSearch, is_suspect
 from windlass.engine.transaction.bounds import Bounds, Candidate, Place
@@ -24,8 +35,8 @@ from windlass.store.sql.places import Probe
 
 FIRST_SHAPES = 8  # minimum number of shapes in the first round; each further round doubles it
 FEW = 2  # up to this many shapes, each is asked for all the wanted jobs
-
 Given = list[tuple[Ticket, Demand]]
+FRESH_MS = 1_000
 
 
 def first_width(missing: int) -> int:
@@ -333,3 +344,37 @@ class Search:
         raises = self._work.effects.raises
         for shape, cursor in self._cursors.items():
             raises.append(Raise(shape, left.get(shape, cursor), self._generations[shape]))
+
+
+async def in_fair_order(
+    work: Work, pool: list[Ticket], following: Place | None, cursors: Mapping[int, Place | None]
+) -> list[Ticket]:
+    """Returns tickets of the best level in fair order; none if more of its shapes may follow.
+
+    Shapes with a cursor have more jobs beyond it.
+    """
+    if not pool:
+        return []
+    interval, now = work.catalog.interval_ms, work.now
+    level = level_of(min(ticket.rank for ticket in pool), now, interval)
+    last = last_of_level(level, now, interval)
+    if following is not None and following[0] <= last:
+        return []
+    shares = work.catalog.shares
+    if now - shares.read_at >= FRESH_MS or shares.read_at < 0:
+        await _read_shares(work)
+    of_level = [ticket for ticket in pool if ticket.rank <= last]
+    more = {shape for shape, at in cursors.items() if at is not None and at[0] <= last}
+    return in_turn(of_level, work.catalog.namespace_of, shares.running, shares.weights, more)
+
+
+async def _read_shares(work: Work) -> None:
+    running = await work.tx.placement.running()
+    await work.catalog.know(work.tx, running)
+    counts: dict[str, int] = {}
+    for shape, leases in running.items():
+        namespace = work.catalog.namespace_of(shape)
+        counts[namespace] = counts.get(namespace, 0) + leases
+    shares = work.catalog.shares
+    shares.running, shares.read_at = counts, work.now
+    shares.weights = dict(await work.tx.placement.namespace_weights())

@@ -10,7 +10,7 @@ from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
 from windlass.engine.explain.job import Explainer, Sees
 from windlass.engine.explain.time_spent import time_spent
 from windlass.engine.explain.worker import explain_worker
-from windlass.engine.jobs.inherit_rank import inherited_levels
+from windlass.engine.jobs.priority import inherited_levels
 from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.transaction import ReadTx

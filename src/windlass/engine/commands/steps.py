@@ -12,10 +12,20 @@ from windlass.domain.rows.steps import SignalRow, StepKind, StepRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_schema import check_schema
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.attempt_files import Apply, Write, write_all
-from windlass.engine.steps.joins import end_joins, overdue_joins
-from windlass.engine.steps.record import WaitSpec, begin_wait, check_lease, find_step, store_step
-from windlass.engine.steps.resume import Sent, answer, deliver, send
+from windlass.engine.attempts.writes import Apply, Write, write_all
+from windlass.engine.steps import (
+    Sent,
+    WaitSpec,
+    answer,
+    begin_wait,
+    check_lease,
+    deliver,
+    end_joins,
+    find_step,
+    overdue_joins,
+    send,
+    store_step,
+)
 from windlass.engine.transaction.arguments import check_id, check_text
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep

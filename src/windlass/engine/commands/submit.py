@@ -12,7 +12,6 @@ from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.engine.claim.wakeups import WaitingSyncs
-from windlass.engine.due_jobs import now_of
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
 from windlass.engine.jobs.unique_keys import Duplicate, decode_details
 from windlass.engine.submit.submission import (
@@ -26,11 +25,10 @@ from windlass.engine.submit.submission import (
 )
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
+from windlass.engine.timers import now_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
-from windlass.ports.gc_pause import MANY, gc_paused
-from windlass.ports.long_lists import LongList
-from windlass.ports.loop_time import SMALL, aside, give_way_if_long
+from windlass.ports.loop_time import MANY, SMALL, LongList, aside, gc_paused, give_way_if_long
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 

@@ -6,8 +6,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
-from windlass.engine.fleet.credentials import admit
-from windlass.engine.fleet.enrolment import Enrolment, check_enrolment
+from windlass.engine.fleet.enrolment import Enrolment, admit, check_enrolment
 from windlass.engine.fleet.workers import expect_known_tasks
 from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import (

@@ -9,9 +9,14 @@ from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.submit.submission import Submission
 from windlass.engine.transaction.arguments import check_id, check_text
 from windlass.engine.transaction.group_commit import RunStep
-from windlass.engine.workflows.cascade_runner import CascadeRunner
-from windlass.engine.workflows.retry import Retried, plan_repetition, retry_failed
-from windlass.engine.workflows.stop import Stopped, cancel_workflow
+from windlass.engine.workflows import (
+    CascadeRunner,
+    Retried,
+    Stopped,
+    cancel_workflow,
+    plan_repetition,
+    retry_failed,
+)
 from windlass.store.store import Store
 
 

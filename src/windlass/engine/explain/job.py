@@ -32,16 +32,27 @@ from windlass.domain.matching.shapes import NAMESPACES, Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
-from windlass.engine.explain.dependencies import way_to_root, what_blocks
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.forecast import mix_of
-from windlass.engine.explain.limits import limited
-from windlass.engine.explain.lines import PROFILES, line_before
-from windlass.engine.explain.notes import deadlines_and_holds, rejection, run_time
-from windlass.engine.explain.pools import pools_for, workers_starting
-from windlass.engine.explain.reasons import Expected, Reasons, operator_asked, together
-from windlass.engine.explain.restored import after_restore
-from windlass.engine.explain.suspended import SUSPENDED, what_it_waits_for
+from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
+from windlass.engine.explain.notes import (
+    deadlines_and_holds,
+    pools_for,
+    rejection,
+    run_time,
+    workers_starting,
+)
+from windlass.engine.explain.reasons import (
+    SUSPENDED,
+    Expected,
+    Reasons,
+    after_restore,
+    limited,
+    operator_asked,
+    together,
+    way_to_root,
+    what_blocks,
+    what_it_waits_for,
+)
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.transaction import ReadTx

@@ -1,5 +1,9 @@
-"""Notes on a job: deadlines, suspicion, a worker reserved for it, its rejection, its run time."""
+"""Notes on a job: deadlines, suspicion, a worker reserved for it, its rejection, its run time.
 
+Also what pools do about a job that no existing worker can run.
+"""
+
+from collections.abc import Sequence
 from typing import Final
 
 from windlass.domain.config import Config
@@ -9,10 +13,19 @@ from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.suspects import ALONE, suspicion_of
+from windlass.domain.pools.pools import (
+    LIVING,
+    Lifecycle,
+    Pool,
+    PoolRow,
+    PoolState,
+    PoolWorkerRow,
+    decode_pool,
+    template_of,
+)
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.explain.pools import pools_for
 from windlass.engine.fleet.capability import read_templates
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
@@ -87,3 +100,39 @@ async def rejection(tx: ReadTx, config: Config, view: JobRecord, shape: Shape, f
             name, until = fleet.name_of(row.worker), format_moment(row.until)
             return f"worker {name} could have run it until {until}: it is not rejected"
     return f"no known worker could ever run it: {becomes}"
+
+
+async def pools_for(tx: ReadTx, shape: Shape) -> str | None:
+    """Returns what the pools that could run it are doing; None if there is no such pool."""
+    living = await tx.pools.living()
+    notes: list[str] = []
+    for row in await tx.pools.all():
+        pool = decode_pool(row.body)
+        if row.state == PoolState.ACTIVE and template_of(row, pool).could_run(shape):
+            members = [member for member in living if member.pool == row.id]
+            notes.append(_doing(row, pool, members, tx.now))
+    return "; ".join(notes) or None
+
+
+async def workers_starting(tx: ReadTx) -> set[int]:
+    """Returns the workers that pools have asked for and that have not enrolled yet."""
+    on_their_way = (Lifecycle.REQUESTED, Lifecycle.STARTING)
+    living = await tx.pools.living()
+    return {member.known_worker for member in living if member.state in on_their_way}
+
+
+def _doing(row: PoolRow, pool: Pool, members: Sequence[PoolWorkerRow], now: int) -> str:
+    """Describes a pool from its rows; `windlass pools plan` shows the decision itself."""
+    coming = sum(m.state in (Lifecycle.REQUESTED, Lifecycle.STARTING) for m in members)
+    if coming:
+        several = f"{coming} workers of pool {row.name} are on their way"
+        return several if coming > 1 else f"a worker of pool {row.name} is on its way"
+    could = f"pool {row.name} could start a worker for it"
+    if not pool.enabled:
+        return f"{could}, but is not enabled"
+    if now < row.next_at:
+        why = f": {row.message}" if row.message else ""
+        return f"{could}, and tries again in {readable_duration(row.next_at - now)}{why}"
+    if sum(m.state in LIVING for m in members) >= pool.max_workers:
+        return f"{could}, but is at its limit (max_workers is {pool.max_workers})"
+    return f"pool {row.name} can start a worker for it, as `windlass pools plan` shows"

@@ -21,8 +21,7 @@ from windlass.domain.values.errors import NotFound
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.explain.fleet import Rooms, suspects_on
-from windlass.engine.explain.limits import limits_of_shape
-from windlass.engine.explain.restored import after_restore
+from windlass.engine.explain.reasons import after_restore, limits_of_shape
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.store.sql.transaction import ReadTx
 

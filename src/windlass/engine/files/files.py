@@ -16,18 +16,20 @@ from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.attempt_files import Write, is_held, lease_lost
-from windlass.engine.attempts.media_duration import Measured, measure_all
+from windlass.engine.attempts.writes import Measured, Write, is_held, lease_lost, measure_all
 from windlass.engine.engine import Engine
 from windlass.engine.files.artifacts import (
     adopt_upload,
     artifact_key,
     check_digest,
+    check_input,
+    own_upload,
     put_artifact,
+    read_file,
+    size_of,
     upload_key,
+    write_file,
 )
-from windlass.engine.files.inputs import check_input, own_upload
-from windlass.engine.files.local_files import read_file, size_of, write_file
 from windlass.engine.files.logs import LogFiles, check_holder
 from windlass.engine.files.stacks import Stacks
 from windlass.engine.transaction.arguments import check_id

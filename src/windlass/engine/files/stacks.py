@@ -14,7 +14,7 @@ from windlass.domain.rows.records import Lease
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.attempts.attempt_files import is_held, lease_lost
+from windlass.engine.attempts.writes import is_held, lease_lost
 from windlass.engine.engine import Engine
 from windlass.engine.sync.stacks import WAIT_S, StackRequest
 from windlass.engine.transaction.arguments import check_id

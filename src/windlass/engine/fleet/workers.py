@@ -27,8 +27,7 @@ from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
-from windlass.engine.fleet.credentials import set_credentials
-from windlass.engine.fleet.enrolment import ANYONE, Enrolment
+from windlass.engine.fleet.enrolment import ANYONE, Enrolment, set_credentials
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work

@@ -1,7 +1,7 @@
 """The steps of retention: remove old jobs, turn old events into a baseline, mark lost logs.
 
 Each step is one transaction on a bounded number of rows, and one server at a time runs it. Every
-removal keeps what `verify` needs to replay the rest.
+removal keeps what `verify` needs to replay the rest. An operator can delete single jobs earlier.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,15 @@ from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.files import LogState
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.rows.series import HOUR, MINUTE, TEN_MINUTES, SeriesKind
+from windlass.domain.values.errors import Overloaded
 from windlass.domain.values.quantities import counted
-from windlass.engine.attempts.attempt_files import end_log
 from windlass.engine.attempts.log_segments import UNKNOWN
+from windlass.engine.attempts.writes import end_log
+from windlass.engine.history.series import note_shapes
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
-from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import SnapshotIndex
+from windlass.engine.verify.known import Findings, SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.store.sql.retention import Ended
 from windlass.store.sql.snapshot import Snapshot
@@ -30,10 +31,10 @@ SETTLED_MS: Final = 3_600_000  # among younger events, some with lower numbers m
 NEWEST: Final = 2**62  # above all ids
 SESSION_KEPT_MS: Final = 7 * 86_400_000  # how long a session is listed after its end
 LOG_GRACE_MS: Final = 600_000  # how long the rest of a log may arrive after its attempt
-
 _TRIMMED: Final = (
     SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL, SeriesKind.PLAN, SeriesKind.MARK,
 )  # fmt: skip
+AGAIN_MS: Final = 1_000  # while another server is removing old jobs
 
 
 class Walk(NamedTuple):
@@ -342,3 +343,41 @@ async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
     for job, attempts in (await work.tx.jobs.attempts(jobs)).items():
         ends.update({(job, row.number): row.finished_at for row in attempts})
     return ends
+
+
+class Deleted(NamedTuple):
+    """Whether a job was deleted, or why not. A job that does not exist is not a refusal."""
+
+    job: int
+    applied: bool
+    refusal: str | None = None
+
+
+async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> list[Deleted]:
+    """Deletes those of these jobs that have ended and that nothing needs any more.
+
+    Their logs and artifacts go with them; the next round of retention that looks for orphaned files
+    removes the files.
+    """
+    if not await work.tx.retention.try_lock():
+        raise Overloaded(AGAIN_MS)
+    facts = await work.tx.jobs.lock(sorted(set(jobs)))
+    ended = {job: fact for job, fact in facts.items() if not fact.is_open}
+    needed = await needed_jobs(work, list(ended))
+    free = {job: fact for job, fact in ended.items() if job not in needed}
+    gone = await outside_open_workflows(work, free)
+    await note_shapes(work, gone)
+    await remove_rows(work, gone, f"Deleted {counted(len(gone), 'job')}", actor or "operator")
+
+    def answer(job: int) -> Deleted:
+        if job in gone:
+            return Deleted(job, True)
+        if job not in facts:
+            return Deleted(job, False)
+        if job not in ended:
+            return Deleted(job, False, "it has not ended: cancel it first")
+        if job in needed:
+            return Deleted(job, False, "an open job depends on it, or a name points to it")
+        return Deleted(job, False, "its workflow has not ended")
+
+    return [answer(job) for job in jobs]

@@ -38,8 +38,8 @@ from windlass.domain.rows.records import (
 from windlass.domain.rows.steps import FOREVER
 from windlass.domain.values.ids import shown_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
-from windlass.engine.jobs.enqueue import make_ready
-from windlass.engine.jobs.inherit_rank import pass_on_ended
+from windlass.engine.jobs.places import make_ready
+from windlass.engine.jobs.priority import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
 
 QUEUED = State.QUEUED.code

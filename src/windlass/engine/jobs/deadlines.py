@@ -21,7 +21,7 @@ from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
-from windlass.engine.jobs.locate import Withdrawn, withdraw
+from windlass.engine.jobs.places import Withdrawn, withdraw
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 

@@ -1,8 +1,11 @@
-"""Decides about a job whose last condition was met: from when its age counts, and whether it
-runs.
+"""Decides about waiting jobs: one whose last condition was met, and one that an operator judges.
+
+The first decides from when a job's age counts, and whether it runs. For the second, an operator
+accepts a job with a manual condition, or rejects it.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -11,9 +14,10 @@ from windlass.domain.job.run_if import Ended, holds
 from windlass.domain.lifecycle.rank import age_from_ms
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.rows.records import JobFacts, Wait
+from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.jobs.close import end_without_attempt
-from windlass.engine.jobs.dependents import hold_back, hold_waits, jobs_ended, release
-from windlass.engine.jobs.inherit_rank import pass_on_ended, ranks_of
+from windlass.engine.jobs.dependents import hold_back, hold_waits, jobs_ended, meet, release
+from windlass.engine.jobs.priority import pass_on_ended, ranks_of
 from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
@@ -21,8 +25,8 @@ from windlass.store.sql.transaction import ReadTx
 BLOCKED = State.BLOCKED.code
 COMPLETED = State.COMPLETED.code
 SKIPPED = State.SKIPPED.code
-
 _decode = msgspec.json.Decoder().decode
+ABORTED = State.ABORTED.code
 
 
 async def release_with_new_age(work: Work, job: int) -> None:
@@ -130,3 +134,39 @@ async def _ended(tx: ReadTx, spec: JobSpec, needs: Mapping[int, JobFacts]) -> li
         )
         for fact in {fact.id: fact for fact in needs.values()}.values()
     ]
+
+
+class Unblocked(NamedTuple):
+    """Whether this call met the condition, or it was already met."""
+
+    job: int
+    applied: bool
+
+
+async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> Unblocked:
+    """Meets a job's manual condition, or aborts the job."""
+    facts = (await work.tx.jobs.lock([job])).get(job)
+    if facts is None:
+        raise NotFound("job", job)
+    wait = (await hold_waits(work, [job], [] if accept else [job])).get(job)
+    if wait is None or not wait.needs_operator:
+        if accept and facts.is_open:
+            return Unblocked(job, False)
+        if not accept and facts.state == ABORTED:
+            return Unblocked(job, False)
+        raise Conflict("not_waiting", f"job {job} is not waiting for an operator")
+    await work.catalog.know(work.tx, [facts.shape])
+    if accept:
+        await meet(work, {job: 1}, manual=True)
+        return Unblocked(job, True)
+    await work.tx.places.take_waits([job])
+    work.move(
+        facts.id, facts.shape, facts.workflow, facts.attempt, BLOCKED, ABORTED, reason,
+        actor=actor,
+    )  # fmt: skip
+    end = end_without_attempt(facts, ABORTED, work.now, reason)
+    await work.tx.jobs.end([end])
+    await jobs_ended(work, [facts], [end])
+    pass_on_ended(work, [(job, facts.flags)])
+    work.effects.ended.append(job)
+    return Unblocked(job, True)

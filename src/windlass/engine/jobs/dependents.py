@@ -3,7 +3,7 @@
 A satisfied edge lowers the dependent's count of unmet conditions in the same transaction. An
 unsatisfied one aborts the dependent. More than one chunk of dependents, or one that was blocked so
 long that its rank changes, needs locks that this transaction may no longer take. For those we
-record a cascade here; `engine/workflows/cascades.py` runs it right after, also after a crash.
+record a cascade here; `engine/workflows.py` runs it right after, also after a crash.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from windlass.domain.rows.records import (
     Wait,
 )
 from windlass.domain.values.ids import JobId
-from windlass.engine.jobs.enqueue import make_ready, plan_for
+from windlass.engine.jobs.places import make_ready, plan_for
 from windlass.engine.transaction.unit_of_work import Work
 
 BLOCKED = State.BLOCKED.code

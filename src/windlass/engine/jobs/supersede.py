@@ -42,9 +42,8 @@ from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
 from windlass.engine.jobs.dependents import CHUNK, hold_back
-from windlass.engine.jobs.enqueue import make_ready, plan_for
-from windlass.engine.jobs.inherit_rank import pass_on, refresh
-from windlass.engine.jobs.locate import withdraw
+from windlass.engine.jobs.places import make_ready, plan_for, withdraw
+from windlass.engine.jobs.priority import pass_on, refresh
 from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx

@@ -1,4 +1,4 @@
-"""The maintenance loops, one file each; `running/` runs them.
+"""The maintenance loops; `ticker.py` runs them.
 
 Each has `run_once(now)`, which returns a report, and is safe to run on every server at once.
 """

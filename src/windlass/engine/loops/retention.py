@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from windlass.engine.engine import Engine
-from windlass.engine.files.orphaned_files import Swept, sweep_files
+from windlass.engine.files.tidying import Swept, sweep_files
 from windlass.engine.history.retention import (
     Walk,
     forget_commits,

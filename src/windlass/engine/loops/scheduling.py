@@ -1,19 +1,18 @@
-"""The scheduling loop: the safety net behind the event-driven path.
+"""The scheduling loop: the safety net behind the event-driven path; and the cleanup loop.
 
 Jobs move without it. It picks up what a crash or a lost notification left behind: intents, room
 under limits, due jobs, signals that were not delivered to all, functions whose children have ended,
-waiting syncs that were not woken.
+waiting syncs that were not woken. Cleanup recovers jobs of workers that are gone for good.
 """
 
 import msgspec
 
-from windlass.engine.claim.preemption import preempt
-from windlass.engine.claim.reservations import review
+from windlass.engine.claim.make_room import preempt, review
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.lost_workers import refill_limits
+from windlass.engine.fleet.lost_workers import recover_orphans, refill_limits
 from windlass.engine.fleet.queues import adopt_leases
-from windlass.engine.steps.resume import deliver_open
-from windlass.engine.workflows.cascades import advance
+from windlass.engine.steps import deliver_open
+from windlass.engine.workflows import advance
 
 
 class SchedulingReport(msgspec.Struct, frozen=True):
@@ -53,3 +52,29 @@ class SchedulingLoop:
         await engine.wake_for_ready_jobs()
         engine.counters.ran(self.name, now)
         return SchedulingReport(steps, limits, promoted, adopted, reserved, preempted)
+
+
+class CleanupReport(msgspec.Struct, frozen=True):
+    """What one round did."""
+
+    orphans: int
+    promoted: int
+
+
+class CleanupLoop:
+    """Recovers jobs of workers that are gone for good, and queues jobs that are due."""
+
+    name = "cleanup"
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.interval_ms = engine.config.cleanup_interval_ms
+
+    async def run_once(self, now: int) -> CleanupReport:
+        """Runs one round."""
+        orphans = 0
+        while ended := await self._engine.run(recover_orphans):
+            orphans += ended
+        promoted = await self._engine.due_jobs.move()
+        self._engine.counters.ran(self.name, now)
+        return CleanupReport(orphans, promoted)

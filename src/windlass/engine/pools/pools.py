@@ -23,8 +23,15 @@ from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.quantities import month_of
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import expect_known_tasks
-from windlass.engine.pools.snapshot import MAX_COUNTED, MAX_SURVEYED, Survey, take_snapshot
-from windlass.engine.pools.survey import HELD_AT_ONCE, survey_running, survey_waiting
+from windlass.engine.pools.snapshot import (
+    HELD_AT_ONCE,
+    MAX_COUNTED,
+    MAX_SURVEYED,
+    Survey,
+    survey_running,
+    survey_waiting,
+    take_snapshot,
+)
 from windlass.engine.pools.targets import KnownPool
 from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work

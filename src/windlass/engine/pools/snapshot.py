@@ -1,4 +1,7 @@
-"""Reads what pool decisions are based on: the queue, the workers and the pools themselves."""
+"""Reads what pool decisions are based on: the queue, the workers and the pools themselves.
+
+How long waiting and running jobs will take is estimated before, outside of decisions.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -19,13 +22,18 @@ from windlass.domain.pools.pools import (
 )
 from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.values.quantities import month_of
+from windlass.engine.history.statistics import Kinds
 from windlass.engine.pools.targets import KnownPool, Targets, WaitingWork, sort_workers
+from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.store.sql.pools import Load
+from windlass.store.sql.pools import HeldJob, Load
+from windlass.store.sql.transaction import ReadTx
 
 MAX_COUNTED: Final = 20_000  # ready jobs of one shape read in one transaction
 ROUNDS_TO_END: Final = 4  # times of a member: told to stop, seen as stopped, ended, seen as ended
 MAX_SURVEYED: Final = 1_000_000  # ready jobs of one shape; we count no further
+SAMPLE: Final = 200  # jobs from each end of a shape that represent all of them
+HELD_AT_ONCE: Final = 1_000
 
 
 class Survey(NamedTuple):
@@ -128,3 +136,26 @@ def _longest(known: KnownPool, work: Work, load: Load, survey: Survey) -> int:
     times = [survey.waiting[s].expect(usual) for s in mine if s in survey.waiting]
     times += [survey.running.get(h.job, usual) for h in load.leases if h.shape in mine]
     return max(times, default=usual)
+
+
+async def survey_waiting(tx: ReadTx, catalog: Catalog, shape: int) -> WaitingWork:
+    """Returns the expected work of a shape's ready jobs, and since when the first of them waits."""
+    sample = await tx.views.ready_sample(shape, SAMPLE)
+    kinds = Kinds(tx, catalog)
+    await kinds.learn((shape, job.spec) for job in sample)
+    known = [found for job in sample if (found := kinds.of(shape, job.spec)) is not None]
+    since = min((job.since for job in sample if job.since is not None), default=None)
+    if not known:
+        return WaitingWork(since=since)
+    mean = sum(found.mean_ms for found in known) / len(known)
+    return WaitingWork(mean, len(known) / len(sample), since)
+
+
+async def survey_running(tx: ReadTx, catalog: Catalog, held: Sequence[HeldJob]) -> dict[int, int]:
+    """Returns the expected run times of these jobs, as far as their kinds are known."""
+    specs = await tx.jobs.specs([one.job for one in held])
+    kinds = Kinds(tx, catalog)
+    jobs = [(one.job, one.shape, specs[one.job]) for one in held if one.job in specs]
+    await kinds.learn((shape, spec) for _, shape, spec in jobs)
+    found = ((job, kinds.of(shape, spec)) for job, shape, spec in jobs)
+    return {job: max(1, round(known.mean_ms)) for job, known in found if known is not None}

@@ -1,7 +1,9 @@
 """The steps of pools, one transaction each: decide, and record what providers answered.
 
 Every row changes under its pool's lock. We call a provider only after the row that records the
-request is committed.
+request is committed. What pools had and wanted is recorded by the minute, so that pages can show it
+over time: each round overwrites one row per pool and slot length, so the rows grow with time and
+pools, not with rounds; retention removes old ones.
 """
 
 from collections.abc import Sequence
@@ -12,28 +14,45 @@ import msgspec
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import (
     Lifecycle,
+    Pool,
     PoolRow,
     PoolState,
     PoolWorkerRow,
     decode_pool,
 )
-from windlass.domain.pools.sizing import Verdict, after_failure, is_spent, leavers, size
+from windlass.domain.pools.sizing import (
+    Fleet,
+    PoolNow,
+    Verdict,
+    after_failure,
+    is_spent,
+    leavers,
+    size,
+)
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
+from windlass.domain.rows.series import (
+    STEPS,
+    PlanFigures,
+    SeriesKey,
+    SeriesKind,
+    as_series,
+    read_plan,
+    slot_of,
+)
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
-from windlass.engine.claim.preemption import tell_to_stop
+from windlass.engine.claim.make_room import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
-from windlass.engine.pools.figures import note_plans
 from windlass.engine.pools.snapshot import FleetSnapshot, Survey, take_snapshot
 from windlass.engine.pools.targets import KnownPool
-from windlass.engine.pools.transitions import ACTOR, failed, move, say
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
 
 GONE_KEPT_MS: Final = 7 * 86_400_000
-
 _encode = msgspec.json.Encoder(order="deterministic").encode
+ACTOR: Final = "pools"
+MAX_REASON: Final = 300  # characters
 
 
 async def decide(work: Work, survey: Survey, tokens: Sequence[str]) -> list[Verdict]:
@@ -175,3 +194,61 @@ async def note_fault(work: Work, pool_id: int, why: str) -> None:
         say(work, row, f"Pool {row.name}: {why}")
     pause = max(row.next_at, after_failure(decode_pool(row.body), 1, work.now))
     await work.tx.pools.update(row._replace(message=why[:500], next_at=pause, updated_at=work.now))
+
+
+def move(
+    work: Work, row: PoolRow, member: PoolWorkerRow, state: Lifecycle, why: str | None
+) -> PoolWorkerRow:
+    """Moves a worker to its next state, with an event."""
+    text = f"Worker {member.token} of pool {row.name} is {state.name.lower()}"
+    say(work, row, f"{text}: {why}" if why else text, token=member.token, state=state.name.lower())
+    tries = 0 if state != Lifecycle.REQUESTED else member.tries
+    return member._replace(
+        state=int(state), changed_at=work.now, reason=why, idle_since=None, tries=tries
+    )
+
+
+def failed(work: Work, row: PoolRow, pool: Pool, why: str) -> PoolRow:
+    """Records a failed launch; the wait before the next grows with each failure."""
+    failures = row.failures + 1
+    say(work, row, f"Pool {row.name}: {why}", failures=failures)
+    return row._replace(
+        failures=failures, next_at=after_failure(pool, failures, work.now), message=why[:500]
+    )
+
+
+def say(work: Work, row: PoolRow, reason: str, **data: object) -> None:
+    """Adds an event about a pool."""
+    work.say(EventKind.POOL, reason, actor=ACTOR, data={"pool": row.name, **data})
+
+
+async def note_plans(work: Work, fleet: Fleet, verdicts: Sequence[Verdict]) -> None:
+    """Adds this round to the series of every pool."""
+    series, rows = work.tx.series, []
+    pools = {now.pool.name: now for now in fleet.pools}
+    found = {verdict.pool: _figures(pools[verdict.pool], verdict) for verdict in verdicts}
+    for step in STEPS:
+        at = slot_of(work.now, step)
+        known = await series.between([SeriesKind.PLAN], step, at, at + 1)
+        earlier = {row.name: read_plan(row) for row in known}
+        for name, figures in found.items():
+            before = earlier.get(name)
+            key = SeriesKey(SeriesKind.PLAN, step, at, "", name)
+            rows.append(as_series(key, figures if before is None else figures.after(before)))
+    await series.put(sorted(rows))
+
+
+def _figures(now: PoolNow, verdict: Verdict) -> PlanFigures:
+    pool = now.pool
+    return PlanFigures(
+        wanted=verdict.size,
+        machines=now.serving + now.leaving + verdict.start,
+        ready=now.serving - now.starting,
+        most=pool.max_workers,
+        latency_ms=verdict.latency_ms,
+        target_ms=verdict.target_ms,
+        used_ms=now.used_ms,
+        used_micros=now.used_micros,
+        budget_ms=pool.max_ms_per_month,
+        reason=verdict.reason[:MAX_REASON],
+    )

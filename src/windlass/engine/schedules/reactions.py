@@ -24,14 +24,15 @@ from windlass.domain.values.quantities import format_moment, parse_duration_ms, 
 from windlass.domain.webhooks import pause_ms
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.schedules.planning import (
+from windlass.engine.schedules.templates import (
     MANY_ROWS,
     Planner,
     PlanRequest,
+    find_template,
     plan_aside,
+    plan_request_of,
     submit_planned,
 )
-from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.reaction_intents import reactions_for
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.reactions import Reaction

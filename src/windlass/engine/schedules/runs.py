@@ -14,19 +14,28 @@ import msgspec
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules import Overlap, RunRow, RunState, ScheduleRow, decide, look
+from windlass.domain.schedules import (
+    MISSED,
+    Overlap,
+    RunRow,
+    RunState,
+    ScheduleRow,
+    decide,
+    look,
+)
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.schedules.planning import (
+from windlass.engine.schedules.templates import (
     MANY_ROWS,
     Planner,
     PlanRequest,
+    find_template,
     plan_aside,
+    plan_request_of,
     submit_planned,
 )
-from windlass.engine.schedules.templates import find_template, plan_request_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
@@ -182,6 +191,11 @@ async def _note_slots(work: Work, schedule: int) -> int:
         for slot in due.slots
     ]
     added = await work.tx.schedules.add_runs(runs)
+    if due.missed_from is not None:
+        skipped = RunRow(
+            0, row.id, due.missed_from, RunState.SKIPPED, None, work.now, work.now, MISSED, None
+        )
+        await work.tx.schedules.add_runs([skipped])
     changed = row._replace(next_at=due.next_at, last_slot=max(row.last_slot, due.last))
     await work.tx.schedules.update(changed)
     if due.missed_from is not None:

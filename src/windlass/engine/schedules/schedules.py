@@ -25,9 +25,8 @@ from windlass.domain.schedules import (
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.planning import Planner, plan_aside
 from windlass.engine.schedules.runs import Runs, RunTarget, order_of
-from windlass.engine.schedules.templates import check_template_name
+from windlass.engine.schedules.templates import Planner, check_template_name, plan_aside
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import aside

@@ -1,4 +1,4 @@
-"""Resolves the references of submitted jobs: names to ids, keys to jobs, and edges."""
+"""Resolves the references of submitted jobs: names to ids, keys to jobs, edges, and uploads."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -8,6 +8,7 @@ import msgspec
 from windlass.domain.job.dependency_graph import Named
 from windlass.domain.job.job import encode_spec
 from windlass.domain.job.validation import ValidatedJob
+from windlass.domain.rows.files import UPLOADED, ArtifactRow
 from windlass.domain.rows.records import JobFacts, KeyRow
 from windlass.domain.tasks.references import RESULT, job_of, replaced, results_in, with_job
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -238,3 +239,28 @@ def _check_references(
     if parent is not None and parent not in outside:
         where = f"jobs[{draft.index}].parent"
         raise InvalidInput(where, "the id of an existing job", parent)
+
+
+async def use_uploads(work: Work, fresh: Sequence[GraphJob]) -> list[ArtifactRow]:
+    """Returns the rows of the uploads that these jobs need.
+
+    Raises `InvalidInput` if the job's namespace does not have one: uploads of other namespaces do
+    not exist for it.
+    """
+    rows: list[ArtifactRow] = []
+    needy = [draft for draft in fresh if draft.job.uploads]
+    for namespace in sorted({draft.job.shape.namespace for draft in needy}):
+        mine = [draft for draft in needy if draft.job.shape.namespace == namespace]
+        digests = sorted({digest for draft in mine for digest in draft.job.uploads})
+        found = await work.tx.files.use_uploads(namespace, digests, work.now)
+        for draft in mine:
+            for digest in draft.job.uploads:
+                upload = found.get(digest)
+                if upload is None:
+                    field = f"jobs[{draft.index}].args"
+                    raise InvalidInput(field, f"files uploaded to namespace {namespace}", digest)
+                row = ArtifactRow(
+                    draft.id, UPLOADED, digest, digest, upload.size, upload.content_type
+                )
+                rows.append(row)
+    return rows

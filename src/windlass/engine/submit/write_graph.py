@@ -20,13 +20,12 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines
-from windlass.engine.jobs.enqueue import make_ready
-from windlass.engine.jobs.inherit_rank import pass_on
+from windlass.engine.jobs.places import make_ready
+from windlass.engine.jobs.priority import pass_on
 from windlass.engine.submit.join_workflow import is_relative
 from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.long_lists import LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import LongList, aside, pages
 
 BLOCKED = State.BLOCKED.code
 QUEUED = State.QUEUED.code

@@ -17,7 +17,13 @@ from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.engine.submit.join_workflow import Groups, base_of, join_workflows
-from windlass.engine.submit.resolve_references import GraphJob, reserve, resolve, settle_outputs
+from windlass.engine.submit.resolve_references import (
+    GraphJob,
+    reserve,
+    resolve,
+    settle_outputs,
+    use_uploads,
+)
 from windlass.engine.submit.submission import (
     Submission,
     Submitted,
@@ -25,12 +31,10 @@ from windlass.engine.submit.submission import (
     note_known,
     rows_of,
 )
-from windlass.engine.submit.use_uploads import use_uploads
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.long_lists import PAGE, LongList, pages
-from windlass.ports.loop_time import aside
+from windlass.ports.loop_time import PAGE, LongList, aside, pages
 
 QUEUED = State.QUEUED.code
 

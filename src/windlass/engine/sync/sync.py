@@ -37,7 +37,7 @@ from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.epochs import first_incarnation, refuse_old_store
 from windlass.engine.fleet.probation import note_completed, note_failure
 from windlass.engine.jobs.deadlines import FINISH_BEFORE, cut_timeout
-from windlass.engine.jobs.enqueue import promote_due
+from windlass.engine.jobs.places import promote_due
 from windlass.engine.sync.lookups import has_names, resolve, resolve_again
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog

@@ -5,18 +5,20 @@ from collections.abc import Iterable
 from windlass.domain.config import Config
 from windlass.domain.rows.events import Event
 from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
-from windlass.engine.verify.compare import compare
-from windlass.engine.verify.counts import check_counts
-from windlass.engine.verify.findings import Findings, Violation
-from windlass.engine.verify.known import SnapshotIndex
-from windlass.engine.verify.placement import check_indices
-from windlass.engine.verify.places import check_order, check_places, check_suspects, check_suspended
-from windlass.engine.verify.pools import check_pools
+from windlass.engine.verify.compare import (
+    check_counts,
+    check_order,
+    check_places,
+    check_pools,
+    check_schedules,
+    check_suspects,
+    check_suspended,
+    compare,
+)
+from windlass.engine.verify.known import Findings, SnapshotIndex, Violation
 from windlass.engine.verify.replay import Replay
-from windlass.engine.verify.safety import CHECKS, retry_check
-from windlass.engine.verify.schedules import check_schedules
-from windlass.ports.gc_pause import gc_paused
-from windlass.ports.loop_time import aside, give_way_if_long
+from windlass.engine.verify.safety import CHECKS, check_indices, retry_check
+from windlass.ports.loop_time import aside, gc_paused, give_way_if_long
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store

@@ -1,8 +1,12 @@
-"""What a snapshot knows about jobs, shapes and workers, which events do not repeat."""
+"""What a check starts from and leads to: a snapshot by id, and the violations found.
+
+The snapshot knows about jobs, shapes and workers what events do not repeat.
+"""
 
 from functools import lru_cache
 
 import msgspec
+from msgspec import Struct
 
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.job.job import DEFAULT_NAMESPACE
@@ -13,6 +17,7 @@ from windlass.domain.values.ids import ShapeId
 from windlass.store.sql.snapshot import Snapshot
 
 _shape_decoder = msgspec.json.Decoder(Shape)
+MAX_FINDINGS = 1_000  # one bug can break an invariant for every job; the first ones are enough
 
 
 class JobReferences(msgspec.Struct):
@@ -63,3 +68,24 @@ class SnapshotIndex:
 @lru_cache(maxsize=4_096)
 def _decode_ties(spec: bytes) -> JobReferences:
     return _ties_decoder.decode(spec)
+
+
+class Violation(Struct, frozen=True):
+    """A broken invariant, by its name in the design: "S3". `seq` is the event's, if any."""
+
+    invariant: str
+    message: str
+    job: int = 0
+    seq: int = 0
+
+
+class Findings:
+    """The violations found so far, a bounded number."""
+
+    def __init__(self) -> None:
+        self.violations: list[Violation] = []
+
+    def add(self, invariant: str, message: str, job: int = 0, seq: int = 0) -> None:
+        """Adds a violation."""
+        if len(self.violations) < MAX_FINDINGS:
+            self.violations.append(Violation(invariant, message, job, seq))

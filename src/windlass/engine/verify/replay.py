@@ -10,8 +10,8 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
 from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobFacts
-from windlass.engine.verify.findings import Findings
-from windlass.engine.verify.known import SnapshotIndex
+from windlass.engine.verify.compare import note_pool, note_start
+from windlass.engine.verify.known import Findings, SnapshotIndex
 from windlass.engine.verify.past import (
     ACTIVE_CODES,
     TERMINAL_CODES,
@@ -19,8 +19,6 @@ from windlass.engine.verify.past import (
     Past,
     apply_worker_event,
 )
-from windlass.engine.verify.pools import note_pool
-from windlass.engine.verify.schedules import note_start
 
 ASSIGNED = State.ASSIGNED.code
 CANCELING = State.CANCELING.code

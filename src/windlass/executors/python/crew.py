@@ -1,16 +1,163 @@
-"""The processes that run the functions of one namespace, and of no other."""
+"""The processes that run the functions of one namespace, and of no other.
+
+Plain functions have a pool of them, async ones share one process whose loop runs them all.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Final
 
-from windlass.executors.python.job import Job
-from windlass.executors.python.loop import Loop
+from windlass.executors.python.job import (
+    STOPPED,
+    Job,
+    died_result,
+    done_result,
+    failed_result,
+    lost,
+)
+from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, Report, Stop
 from windlass.executors.python.pool import Pool
-from windlass.executors.python.process import ProcessLauncher
+from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
+from windlass.messages.files import StackThread
+
+SHARED: Final = "its process had to be killed, because another job in it did not stop"
 
 MAX_CREWS: Final = 4  # idle crews that are kept
+
+
+class Loop:
+    """Runs async functions, many at once."""
+
+    def __init__(self, launcher: ProcessLauncher, grace_s: float) -> None:
+        self._launcher = launcher
+        self._grace_s = grace_s
+        self._child: Child | None = None
+        self._jobs: dict[int, Job] = {}
+        self._starting: asyncio.Task[None] | None = None
+        self._burying: set[asyncio.Task[None]] = set()
+        self._killed = False
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._jobs)
+
+    def jobs(self) -> Collection[Job]:
+        """Returns the jobs that have not ended."""
+        return self._jobs.values()
+
+    def add(self, job: Job) -> None:
+        """Runs this call."""
+        self._jobs[job.call.seq] = job
+        if self._child is not None:
+            self._child.send(job.call)
+        else:
+            self._begin()
+
+    def expect(self) -> None:
+        """Prepares for a call that may follow at once."""
+        if self._child is not None:
+            self._child.send(Expect())
+
+    async def stack(self, job: Job) -> list[StackThread] | None:
+        """Returns the stack of a call; None if it does not run."""
+        return None if self._child is None else await self._child.side.ask(job.call.seq)
+
+    async def stop(self, job: Job) -> None:
+        """Cancels the call's task; if it continues anyway, ends its process."""
+        job.stopped = True
+        seq = job.call.seq
+        if self._child is None:
+            self._jobs.pop(seq, None)
+            job.settle(STOPPED)
+            return
+        self._child.send(Stop(seq))
+        await asyncio.wait((job.future,), timeout=self._grace_s)
+        if seq in self._jobs and self._child is not None:
+            self._killed = True
+            await self._child.life.stop()
+
+    async def close(self) -> None:
+        """Ends the process."""
+        self._closed = True
+        if self._starting is not None:
+            await asyncio.wait((self._starting,))
+        if self._child is not None:
+            await self._child.life.stop()
+        if self._burying:
+            await asyncio.wait(self._burying)
+
+    # For its process
+
+    def heard(self, child: Child, reports: list[Report]) -> None:
+        jobs = self._jobs
+        wrote: set[Job] = set()
+        for report in reports:
+            if type(report) is Done:
+                job = jobs.pop(report.seq, None)
+                if job is not None:
+                    job.settle(done_result(report))
+                continue
+            job = jobs.get(getattr(report, "seq", 0))
+            if job is None:
+                continue
+            if isinstance(report, Failed):
+                del jobs[report.seq]
+                job.settle(failed_result(job, report))
+            elif isinstance(report, Ask):
+                job.ask(report, child)
+            else:
+                job.pass_on(report)
+                if isinstance(report, Log):
+                    wrote.add(job)
+        for job in wrote:
+            if job.context.log_full(child.resume_reports):
+                child.hold_reports()
+
+    def wrote(self, child: Child, _seq: int, data: bytes) -> None:
+        # Written directly to the descriptor: with several jobs, we cannot tell whose it is.
+        if len(self._jobs) == 1:
+            for job in self._jobs.values():
+                job.context.log(data)
+                if job.context.log_full(child.resume_output):
+                    child.hold_output()
+
+    def ended(self, child: Child) -> None:
+        child.release()
+        jobs, self._jobs = list(self._jobs.values()), {}
+        killed, self._killed = self._killed, False
+        self._child = None
+        task = asyncio.get_running_loop().create_task(_bury(child, jobs, killed))
+        self._burying.add(task)
+        task.add_done_callback(self._burying.discard)
+
+    # The process
+
+    def _begin(self) -> None:
+        if self._starting is None and not self._closed:
+            self._starting = asyncio.get_running_loop().create_task(self._start())
+
+    async def _start(self) -> None:
+        try:
+            child = await self._launcher.start("loop", self)
+        except NotStarted as error:
+            jobs, self._jobs = self._jobs, {}
+            for job in jobs.values():
+                job.settle(lost(error.message))
+            return
+        finally:
+            self._starting = None
+        self._child = child
+        for job in self._jobs.values():
+            child.send(job.call)
+
+
+async def _bury(child: Child, jobs: list[Job], killed: bool) -> None:
+    end = await child.life.stop()
+    died = lost(SHARED) if killed else died_result(end, alone=len(jobs) == 1)
+    for job in jobs:
+        job.settle(STOPPED if job.stopped else died)
 
 
 class Crew:

@@ -17,11 +17,10 @@ from windlass.domain.tasks.python import Importable, NotAllowed, read_args
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.python.alone import run_alone
 from windlass.executors.python.code_store import CodeStore
-from windlass.executors.python.crew import Crew, Crews
+from windlass.executors.python.crew import Crew, Crews, Loop
 from windlass.executors.python.job import STOPPED, Job, lost
-from windlass.executors.python.loop import Loop
+from windlass.executors.python.known import MissingFunctions, describe_modules
 from windlass.executors.python.messages import Call
-from windlass.executors.python.missing import MissingFunctions, describe_modules
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import ProcessLauncher, Spawn
 from windlass.messages.files import StackThread

@@ -4,20 +4,21 @@ import errno
 import importlib
 import inspect
 import os
+import re
 import socket
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass, Raised
 from windlass.domain.tasks.references import FILE
-from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
+from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout, causes_of
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.executors.python.messages import Call, Done, Failed
-from windlass.executors.python.variables import missing_variable
 from windlass.tasks.current import Canceled
 from windlass.tasks.exceptions import Abort, Retry, exception_info, is_public, text_of, type_name
 from windlass.tasks.local_files import LocalFile
@@ -26,12 +27,55 @@ from windlass.tasks.task import Task, begin_import
 from windlass.tracing.current import VARIABLE, enter_trace, leave_trace
 from windlass.tracing.exporting import trace_program
 
+OWN_START: Final = "WINDLASS_"  # never passed
+_LOOK_UP: Final = type(os.environ).__getitem__.__code__
+# Messages of python-decouple, environs, django-environ and starlette.
+_SAYS: Final = re.compile(
+    r"^(?P<a>[A-Za-z_]\w*) not found\. Declare it as envvar"
+    r"|Environment variable \"(?P<b>[A-Za-z_]\w*)\" not set"
+    r"|Set the (?P<c>[A-Za-z_]\w*) environment variable"
+    r"|Config '(?P<d>[A-Za-z_]\w*)' is missing"
+)
+
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MAX_NAMES: Final = 50  # of the classes of an exception
 SUSPENDED: Final = "suspended"  # replaces a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 RESULT_LIMIT: Final = 64 * 1024 * 1024
+
+
+def missing_variable(error: BaseException) -> str | None:
+    """Returns the variable that a function did not find, if it failed for that reason."""
+    for cause in causes_of(error):
+        if isinstance(cause, KeyError) and _raised_in(cause.__traceback__) is _LOOK_UP:
+            name = cause.args[0]
+            return name if isinstance(name, str) else None
+        said = _SAYS.search(str(cause.args[0])) if cause.args else None
+        if said is not None:
+            return str(next(filter(None, said.groups())))
+    return None
+
+
+def _raised_in(trace: TracebackType | None) -> object:
+    """Returns the code of the function that raised."""
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return None if trace is None else trace.tb_frame.f_code
+
+
+def advise(name: str | None, environ: Mapping[str, str]) -> str:
+    """Returns what a worker with this environment adds to the failure, if anything."""
+    if name is None or name.startswith(OWN_START):
+        return ""
+    if name in environ:
+        return (
+            f"; the worker has {name} but does not pass it to jobs: start it with --pass-env {name}"
+        )
+    return (
+        f"; the worker has no {name} either: set it where the worker starts, and start it with "
+        f"--pass-env {name}"
+    )
 
 
 def _named(value: object) -> dict[str, str]:

@@ -13,7 +13,8 @@ from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.references import FILE
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.executors.limits import is_own, over_limit
-from windlass.executors.python.functions import SUSPENDED
+from windlass.executors.python.functions import SUSPENDED, advise
+from windlass.executors.python.known import Noted
 from windlass.executors.python.messages import (
     Alive,
     Answer,
@@ -25,10 +26,8 @@ from windlass.executors.python.messages import (
     Progress,
     Report,
 )
-from windlass.executors.python.missing import Noted
 from windlass.executors.python.process import exit_text
 from windlass.executors.python.stacks import SideChannel
-from windlass.executors.python.variables import advise
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.steps import StepRequest
 from windlass.ports.executor import Exit, JobContext, Result

@@ -21,9 +21,7 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NotJson, TooLarge, UnknownParameter
 from windlass.operations.dispatch.router import PLACEHOLDER
 from windlass.operations.dispatch.routes import Route
-from windlass.ports.gc_pause import gc_paused
-from windlass.ports.long_lists import LongList
-from windlass.ports.loop_time import give_way, give_way_if_long
+from windlass.ports.loop_time import LongList, gc_paused, give_way, give_way_if_long
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import NotFound
-from windlass.engine.fleet.losses import explain_missing
+from windlass.engine.fleet.epochs import explain_missing
 from windlass.operations.dispatch.binding import Binder, signature_of
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NoRoute, WrongMethod

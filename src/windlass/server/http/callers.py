@@ -9,7 +9,7 @@ from typing import Any, Final
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.access.rights import Identity
 from windlass.domain.values.errors import Overloaded, TooManyRequests
-from windlass.ports.gc_pause import pause, resume
+from windlass.ports.loop_time import pause_gc, resume_gc
 from windlass.server.connections.guarded_http import CONNECTION
 from windlass.server.connections.refusals import Count, Reason
 
@@ -105,13 +105,13 @@ class Turn:
 
     def pause_collector(self) -> None:
         """Pauses the garbage collector until the end: it would walk the many jobs of the body."""
-        pause()
+        pause_gc()
         self._pauses = True
 
     def end(self) -> None:
         """Ends it: the request was answered."""
         if self._pauses:
-            resume()
+            resume_gc()
         self._callers.leave(self.caller, self.is_costly, self._held)
 
 

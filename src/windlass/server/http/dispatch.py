@@ -15,28 +15,32 @@ from windlass.operations.dispatch.routes import Route
 from windlass.operations.dispatch.table import Table, carry_out
 from windlass.operations.rights import authorize
 from windlass.ports.loop_time import DOING, give_way_if_long
-from windlass.server.audit.calls import Seen, note_call
+from windlass.server.audit_log import Seen, note_call
 from windlass.server.connections.refusals import Reason
-from windlass.server.http import token_watch
+from windlass.server.http import call as http_call
 from windlass.server.http.asgi import Receive, Scope, Send
-from windlass.server.http.authentication import bearer, with_session
+from windlass.server.http.authentication import (
+    SAFE_METHODS,
+    Hosts,
+    bearer,
+    came_by_https,
+    check_media_type,
+    with_session,
+)
 from windlass.server.http.call import HttpCall, check_certificate
 from windlass.server.http.callers import Callers
-from windlass.server.http.errors import (
+from windlass.server.http.replies import (
     INTERNAL,
     INTERNAL_CODE,
     STOPPING,
-    headers_of,
-    status_of,
-)
-from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https, check_media_type
-from windlass.server.http.replies import (
     encode,
+    headers_of,
     send_complete,
     send_stream,
+    status_of,
 )
 from windlass.server.marks import FIELD, HEADER
-from windlass.server.metrics.requests import NO_ROUTE
+from windlass.server.metrics.meters import NO_ROUTE
 from windlass.server.services import ServerServices
 
 log = structlog.get_logger("windlass.server")
@@ -193,7 +197,7 @@ class Dispatcher:
         if caller is None:
             seen.caller = call.caller  # somebody may have signed in
             return reply
-        if clock() - began >= token_watch.RECHECK_SECONDS:
+        if clock() - began >= http_call.RECHECK_SECONDS:
             await call.watch(caller).check()  # it has waited for something
         if isinstance(reply, Stream):
             reply = reply._replace(until_refused=call.watch(caller).until_refused)

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
-from typing import Protocol
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import Metric as Family
@@ -14,8 +14,16 @@ from windlass.server.connections.refusals import Reason
 from windlass.server.metrics.catalogue import BY_NAME, MAX_POOLS, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.holds import Holds
 from windlass.server.metrics.jobs import JobCounts
-from windlass.server.metrics.requests import Requests
-from windlass.server.metrics.series import Count, ShownNames, gauge
+from windlass.server.metrics.series import (
+    SHORT_BUCKETS,
+    Count,
+    Histogram,
+    Labels,
+    ShownNames,
+    gauge,
+)
+
+NO_ROUTE: Final = ("none", "none")  # what anybody may ask for must not become a label
 
 # The engine's own counters, by metric.
 _COUNTS = {
@@ -25,6 +33,24 @@ _COUNTS = {
     "windlass_worker_failures_total": "worker_failures",
 }
 _POOL = ("open", "idle", "in_use")
+
+
+class Requests:
+    """The requests that a server answered."""
+
+    def __init__(self) -> None:
+        self._count = Count("windlass_http_requests_total")
+        self._times = Histogram("windlass_http_request_seconds", SHORT_BUCKETS)
+
+    def note(self, route: Labels, status: int, seconds: float) -> None:
+        """Counts an answer to a route, given as its path and method."""
+        self._count.add((*route, str(status)))
+        self._times.observe(route, seconds)
+
+    def families(self) -> Iterator[Family]:
+        """Returns everything that was counted."""
+        yield self._count.family()
+        yield self._times.family()
 
 
 class PoolCounts(Protocol):

@@ -11,7 +11,7 @@ from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.views import Census
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.losses import known_losses
+from windlass.engine.fleet.epochs import known_losses
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.server.metrics.catalogue import MAX_POOLS, OTHER
 from windlass.server.metrics.series import Labels, ShownNames, gauge

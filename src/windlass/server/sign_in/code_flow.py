@@ -2,7 +2,8 @@
 
 Between the two steps, a cookie of the browser holds the state, the nonce and the verifier, so
 that any server can take the second step, and an anonymous caller makes us store nothing. The state
-is signed: without one of ours, nobody makes us ask the provider.
+is signed: without one of ours, nobody makes us ask the provider. Anybody may begin, and each end
+asks the provider, so both are bounded.
 """
 
 import base64
@@ -10,6 +11,7 @@ import hashlib
 import hmac
 import os
 import re
+from collections import OrderedDict
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlencode
@@ -18,20 +20,63 @@ import msgspec
 
 from windlass.domain.access.rights import Identity
 from windlass.domain.access.sign_in import Oidc, TokenRefused, check_claims, check_nonce, person
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, TooManyRequests
 from windlass.operations.dispatch.errors import Unauthorized
 from windlass.ports.clock import Clock, Secrets
+from windlass.server.connections.refusals import Count, Reason
 from windlass.server.sign_in.callers import SignedCallers
 from windlass.server.sign_in.provider import Metadata, ProviderAway
-from windlass.server.sign_in.rates import SignInRate
 from windlass.server.sign_in.signatures import verify
 from windlass.server.sign_in.states import States
+
+WINDOW_MS: Final = 60_000
+REMEMBERED: Final = 10_000  # addresses
+MAX_AT_ONCE: Final = 16  # codes that the provider is asked about, whoever sent them
 
 BEGUN: Final = "windlass_sign_in"
 NEXT_LIMIT: Final = 1_000
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")  # a path of this server, nothing else
 _BEGUN: Final = re.compile(r"[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[^;, ]*")
 NOT_BEGUN: Final = "this sign-in was not begun in this browser, or long ago: begin again"
+
+
+class SignInRate:
+    """Counts the requests of each address in the current minute."""
+
+    def __init__(self, most: int, count: Count, clock: Clock) -> None:
+        self._most = most
+        self._count = count
+        self._clock = clock
+        self._window = 0
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._under_way = 0
+
+    def enter(self, address: str) -> None:
+        """Counts a request; raises `TooManyRequests`."""
+        now = self._clock.now_ms()
+        if now // WINDOW_MS != self._window:
+            self._window = now // WINDOW_MS
+            self._counts.clear()
+        made = self._counts.pop(address, 0)
+        self._counts[address] = made + 1
+        if len(self._counts) > REMEMBERED:
+            self._counts.popitem(last=False)
+        if made >= self._most:
+            message = f"{self._most} sign-ins from this address in a minute: try again later"
+            raise self._refuse(WINDOW_MS - now % WINDOW_MS, message)
+
+    def __enter__(self) -> None:
+        """Begins to ask the provider; raises `TooManyRequests`."""
+        if self._under_way >= MAX_AT_ONCE:
+            raise self._refuse(1_000, f"{self._under_way} sign-ins are under way: try again")
+        self._under_way += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._under_way -= 1
+
+    def _refuse(self, retry_after_ms: int, message: str) -> TooManyRequests:
+        self._count(Reason.SIGN_INS)
+        return TooManyRequests(retry_after_ms, message)
 
 
 class Begun(NamedTuple):

@@ -6,10 +6,17 @@ event loop on which it was made; its timers go through that loop.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import asyncpg
+
+if TYPE_CHECKING:
+    _Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
 
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 60.0
@@ -30,6 +37,11 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "60s",
     "default_transaction_isolation": "read committed",
 }
+
+# A pooler lends another session to each transaction, so each transaction brings the settings.
+SET_LOCAL: Final = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SETTINGS.items())
+
+DIRECT: Final = "direct"  # the parameter of an address that leads past the pooler
 
 
 class PoolLimits(NamedTuple):
@@ -58,16 +70,20 @@ class Link:
         "connection",
         "idle_since",
         "mark",
+        "pooled",
         "process",
         "round",
+        "run",
         "slot",
         "started_us",
+        "transaction_us",
         "used",
         "warned",
     )
 
     def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
         self.connection = connection
+        self.pooled = is_pooled(connection)
         self.slot = slot
         self.born = born
         self.idle_since = born
@@ -75,7 +91,10 @@ class Link:
         self.process = 0
         self.round = 0  # of the pool, when it was opened
         self.started_us = 0
-        """The server's process of this session and when it began; read when it is first used."""
+        """The server's process of this session and when it began; read when it is first used, and
+        in each transaction through a pooler."""
+        self.transaction_us = 0  # when the transaction began, through a pooler
+        self.run: tuple[Any, ...] = ()  # of the cluster that was greeted
         self.mark = 0
         """The mark of the newest transaction; random where the session begins."""
         self.warned = False
@@ -91,16 +110,104 @@ class Link:
         return self.mark
 
 
+class PooledConnection(_Connection):
+    """A connection through a pooler, where a session lasts for one transaction.
+
+    Each transaction begins with our settings. A statement outside gets a transaction of its own.
+    """
+
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str:
+        if self.is_in_transaction():
+            return await super().execute(query, *args, timeout=timeout)
+        if query.startswith("BEGIN"):
+            return await super().execute(f"{query.removesuffix(';')}; {SET_LOCAL}")
+        async with self.transaction():
+            return await super().execute(query, *args, timeout=timeout)
+
+    async def fetch(self, query: str, *args: Any, **options: Any) -> Any:
+        async with self._some_transaction():
+            return await super().fetch(query, *args, **options)
+
+    async def fetchval(self, query: str, *args: Any, **options: Any) -> Any:
+        async with self._some_transaction():
+            return await super().fetchval(query, *args, **options)
+
+    @asynccontextmanager
+    async def _some_transaction(self) -> AsyncIterator[None]:
+        if self.is_in_transaction():
+            yield
+            return
+        async with self.transaction():
+            yield
+
+
+def is_pooled(connection: object) -> bool:
+    """Returns whether a pooler stands before the database."""
+    return type(connection) is PooledConnection  # asyncpg answers `isinstance` in its own way
+
+
+def addresses(dsn: str) -> tuple[str, str]:
+    """Returns the address for transactions, and the one for what needs a session.
+
+    `?direct=HOST:PORT` in the address of a pooler names the database behind it.
+    """
+    parts = urlsplit(dsn)
+    parameters = parse_qsl(parts.query, keep_blank_values=True)
+    direct = dict(parameters).get(DIRECT, "")
+    kept = [pair for pair in parameters if pair[0] != DIRECT]
+    if len(kept) == len(parameters):
+        return dsn, dsn
+    plain = parts._replace(query=urlencode(kept, safe="/"))
+    user, at, place = parts.netloc.rpartition("@")
+    return plain.geturl(), plain._replace(netloc=f"{user}{at}{direct or place}").geturl()
+
+
 async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":
-    """Connects with the settings that all statements of the store count on."""
+    """Connects with the settings that all statements of the store count on.
+
+    A pooler refuses or ignores them, and shows another process than the one that answers. Then
+    the connection keeps no statements and sets them for each transaction.
+    """
+    address, _ = addresses(dsn)
+    try:
+        connection = await asyncpg.connect(
+            address,
+            timeout=CONNECT_SECONDS,
+            command_timeout=COMMAND_SECONDS,
+            server_settings=SETTINGS,
+            statement_cache_size=250,
+            max_cached_statement_lifetime=0,
+        )
+    except asyncpg.ProtocolViolationError:
+        return await _open_pooled(address)
+    if await _answers_itself(connection):
+        return connection
+    await _close(connection)
+    return await _open_pooled(address)
+
+
+async def _open_pooled(address: str) -> "asyncpg.Connection[Any]":
     return await asyncpg.connect(
-        dsn,
+        address,
         timeout=CONNECT_SECONDS,
         command_timeout=COMMAND_SECONDS,
-        server_settings=SETTINGS,
-        statement_cache_size=250,
-        max_cached_statement_lifetime=0,
+        statement_cache_size=0,
+        connection_class=PooledConnection,
     )
+
+
+async def _answers_itself(connection: "asyncpg.Connection[Any]") -> bool:
+    """Returns whether the process that was announced is the one that answers.
+
+    Without parameters, the statement is not prepared: a pooler may know its name already.
+    """
+    try:
+        process = connection.get_server_pid()
+        status = await connection.execute(f"SELECT WHERE pg_backend_pid() = {process}")
+    except BaseException:
+        connection.terminate()
+        raise
+    return status == "SELECT 1"
 
 
 class Pool:

@@ -2,6 +2,9 @@
 
 Telling is a statement of its own after COMMIT, at most one in `notify_interval`; what
 comes meanwhile is put together. Messages may be lost: a slow poll stands behind them.
+
+Nobody can listen through a pooler, which gives the session to others. Then the address names the
+database behind it (`?direct=HOST:PORT`), or the server looks every second what there is to hear.
 """
 
 import asyncio
@@ -14,7 +17,7 @@ import structlog
 
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
-from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.connections import addresses, is_pooled, open_connection
 from windlass.store.postgres.failures import is_unavailable
 from windlass.store.store import News
 
@@ -24,6 +27,7 @@ CHANNEL = "windlass"
 INBOX = "inbox"  # what functions/submit_request.sql says on the channel
 INTERVAL_MS = 5
 RECONNECT_SECONDS = 1.0
+POLL_SECONDS = 1.0  # through a pooler
 PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
 ARRIVALS_EACH = 90  # four numbers of up to 20 digits fit into the payload so often
 PAYLOADS = 32
@@ -164,18 +168,26 @@ class Herald:
 
 
 class Listener:
-    """Hears other servers on a connection of its own, which it opens again when it breaks."""
+    """Hears other servers on a connection of its own, which it opens again when it breaks.
 
-    def __init__(self, dsn: str, server: str) -> None:
-        self._dsn = dsn
+    Through a pooler it polls with `look`, which takes the event to begin after (0: none yet) and
+    returns the newest one and the news.
+    """
+
+    def __init__(
+        self, dsn: str, server: str, look: Callable[[int], Awaitable[tuple[int, News]]]
+    ) -> None:
+        _, self._address = addresses(dsn)
         self._server = server
+        self._look = look
         self._hearers: dict[object, Callable[[News], None]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Begins to listen before anyone subscribes, so that a subscriber misses nothing."""
         connection = await self._open()
-        self._task = asyncio.get_running_loop().create_task(self._listen(connection))
+        hearing = self._poll() if connection is None else self._listen(connection)
+        self._task = asyncio.get_running_loop().create_task(hearing)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
         """Calls `hear` for each message; answers how to stop."""
@@ -193,18 +205,22 @@ class Listener:
             self._task.cancel()
             await asyncio.wait({self._task})
 
-    async def _open(self) -> "asyncpg.Connection[Any]":
-        connection = await open_connection(self._dsn)
+    async def _open(self) -> "asyncpg.Connection[Any] | None":
+        """Returns a connection that listens; None where a pooler stands before the database."""
+        connection = await open_connection(self._address)
         try:
+            if is_pooled(connection):
+                await connection.close()
+                return None
             await connection.add_listener(CHANNEL, self._receive)
         except BaseException:
             connection.terminate()
             raise
         return connection
 
-    async def _listen(self, connection: "asyncpg.Connection[Any]") -> None:
+    async def _listen(self, connection: "asyncpg.Connection[Any] | None") -> None:
         """Keeps a connection open, one after another."""
-        while True:
+        while connection is not None:
             try:
                 await _wait_until_broken(connection)
             finally:
@@ -212,8 +228,24 @@ class Listener:
             connection = await self._open_again()
             # Whatever was said meanwhile is lost, and what is cached may be old.
             self._tell(News(catalog=True))
+        await self._poll()
 
-    async def _open_again(self) -> "asyncpg.Connection[Any]":
+    async def _poll(self) -> None:
+        """Looks again and again, at each event twice: they are not committed in order."""
+        before = newest = 0
+        while True:
+            await pass_time(POLL_SECONDS)
+            if not self._hearers:
+                continue
+            try:
+                found, news = await self._look(before)
+            except StoreUnavailable:
+                continue
+            before, newest = newest or found, found
+            if news != News():
+                self._tell(news)
+
+    async def _open_again(self) -> "asyncpg.Connection[Any] | None":
         while True:
             try:
                 return await self._open()

@@ -43,7 +43,9 @@ async def was_committed(dsn: str, link: Link, mark: int, at: int) -> bool | None
 async def _look(dsn: str, link: Link, mark: int, at: int) -> bool | None:
     connection = await open_connection(dsn)
     try:
-        ended = await connection.fetch(QUERIES["end_session"], link.process, link.started_us)
+        ended = await connection.fetch(
+            QUERIES["end_session"], link.process, link.started_us, link.transaction_us
+        )
         if not all(row[0] for row in ended):
             raise _NotYetError
         committed: bool = await connection.fetchval(QUERIES["is_committed"], mark)

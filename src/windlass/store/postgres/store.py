@@ -48,7 +48,7 @@ class PostgresStore:
         self._fast_path: PostgresFastPath | None = PostgresFastPath(
             dsn, server, self._transactions, self._herald
         )
-        self._listener = Listener(dsn, server)
+        self._listener = Listener(dsn, server, self._look_around)
         self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
         self._follower: Follower | None = None
@@ -222,7 +222,7 @@ class PostgresStore:
         follower = self._follower
         if follower is None:
             return
-        run = tuple((await link.connection.fetch(QUERIES["run"]))[0])
+        run = link.run = tuple((await link.connection.fetch(QUERIES["run"]))[0])
         async with self._greeting:
             if run == self._run:
                 return
@@ -248,6 +248,22 @@ class PostgresStore:
 
     async def _notify(self, payloads: list[str]) -> None:
         await self._transactions.fetch("notify", payloads)
+
+    async def _look_around(self, after: int) -> tuple[int, News]:
+        """Returns the newest event, and what NOTIFY would have told since event `after`.
+
+        At first (0) anything may have happened since the first worker waits.
+        """
+
+        async def read(session: Session, _now: int) -> tuple[int, News]:
+            newest = await session.fetch_value("newest_event")
+            if not after:
+                return newest, News(catalog=True)
+            arrivals = await session.fetch("polled_arrivals", after)
+            workers = await session.fetch("polled_workers", after)
+            return newest, News(tuple(map(tuple, arrivals)), tuple(row[0] for row in workers))
+
+        return await self._transactions.read_rows(read)
 
     async def _read_events(self, after: int, count: int) -> list[Event]:
         rows = await self._transactions.fetch("read_events", after, count)

@@ -6,8 +6,10 @@ to COMMIT is lost, the mark that it left tells what became of it; the outcome is
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+
+import asyncpg
 
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.errors import StoreUnavailable
@@ -35,14 +37,12 @@ from windlass.store.postgres.roles import (
 )
 from windlass.store.postgres.session import QUERIES, Rows, Session
 from windlass.store.postgres.views import PostgresViews
-from windlass.store.sql.access import Access
-from windlass.store.sql.audit import Audit
+from windlass.store.sql.access import Access, Audit
 from windlass.store.sql.files import Files
 from windlass.store.sql.inbox import Inbox
 from windlass.store.sql.pools import Pools
 from windlass.store.sql.schedules import Reactions, Schedules, Templates
-from windlass.store.sql.series import Series
-from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.statistics import Deadlines, Series, Statistics
 from windlass.store.sql.steps import Steps
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.workers import Workers
@@ -126,7 +126,7 @@ class Transactions:
     async def fetch(self, name: str, *args: object) -> Rows:
         """Runs one statement in a transaction of its own."""
         session = Session(await self._acquire())
-        rows = await self._work(session, session.fetch(name, *args))
+        rows = await self._work(session, self._alone(session, name, args))
         self._give_back(session)
         return rows
 
@@ -149,10 +149,13 @@ class Transactions:
             return None
         try:
             with wary(session.link):
-                rows = await session.fetch(name, *args(session.link, self._latest))
+                rows = await self._alone(session, name, args(session.link, self._latest))
         except BaseException as error:
             if not is_lost(error) and isinstance(error, Exception):
-                self._give_back(session)
+                if session.link.pooled:
+                    await self._roll_back(session, error)
+                else:
+                    self._give_back(session)
                 raise_as_unavailable(error)
             self._pool.discard(session.link)
             if not is_lost(error):
@@ -187,8 +190,7 @@ class Transactions:
         """Writes and then reads on a connection that nobody else has used."""
         for how, work in (("begin", first), ("begin_read", then)):
             session = Session(link)
-            await session.execute(how)
-            now = self.tell_time(await session.fetch_value("now"))
+            now = await self._start(session, how)
             await work(self._roles(session, now))
             await session.execute("end_read")
 
@@ -197,12 +199,46 @@ class Transactions:
         while True:
             session = Session(await self._acquire())
             try:
-                await session.execute(how)
-                return session, self.tell_time(await session.fetch_value("now"))
+                return session, await self._start(session, how)
             except BaseException as error:
                 self._pool.discard(session.link)
                 if not (session.link.used and is_lost(error)):
                     raise_as_unavailable(error)
+
+    async def _start(self, session: Session, how: str) -> int:
+        """Begins a transaction and returns the time."""
+        await session.execute(how)
+        if session.link.pooled:
+            await self._recognize(session)
+        return self.tell_time(await session.fetch_value("now"))
+
+    async def _recognize(self, session: Session) -> None:
+        """Notes which session the pooler lends to this transaction.
+
+        Raises if its server is not the one that was greeted: a pooler hides that it was started
+        again, or that another one took over.
+        """
+        link = session.link
+        found = (await session.fetch("pooled_session"))[0]
+        link.process, link.started_us, link.transaction_us, started = found
+        if link.run and link.run[-1] != started:
+            self._pool.renew()
+            raise asyncpg.InterfaceError("the pooler leads to a server that was just started")
+
+    def _alone(
+        self, session: Session, name: str, args: Sequence[object]
+    ) -> Coroutine[Any, Any, Rows]:
+        """Runs one statement that commits by itself."""
+        if session.link.pooled:
+            return self._alone_in_pool(session, name, args)
+        return session.fetch(name, *args)
+
+    async def _alone_in_pool(self, session: Session, name: str, args: Sequence[object]) -> Rows:
+        await session.execute("begin")
+        await self._recognize(session)
+        rows = await session.fetch(name, *args)
+        await session.execute("end_read")
+        return rows
 
     async def _work(self, session: Session, working: Awaitable[T]) -> T:
         """Awaits the work, and rolls back if it fails."""

@@ -127,10 +127,19 @@ SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint,
        hashtextextended(gen_random_uuid()::text, 0) >> 1
 FROM pg_stat_activity WHERE pid = pg_backend_pid()
 
+-- name: pooled_session
+-- The session that a pooler lends to this transaction, when the transaction began, and which server
+-- that is. It also works before the schema is there.
+SELECT pid, (extract(epoch FROM backend_start) * 1000000)::bigint,
+       (extract(epoch FROM xact_start) * 1000000)::bigint, pg_postmaster_start_time()
+FROM pg_stat_get_activity(pg_backend_pid())
+
 -- name: end_session
--- End a session whose client is gone, and wait until it is: then what it did is certain.
+-- End a session whose client is gone, and wait until it is: then what it did is certain. A pooler
+-- gives the session to others once the transaction, which began at $3, has ended.
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 WHERE pid = $1 AND (extract(epoch FROM backend_start) * 1000000)::bigint = $2
+  AND ($3 = 0 OR (extract(epoch FROM xact_start) * 1000000)::bigint = $3)
 
 -- name: is_committed
 -- Whether a transaction has noted this.
@@ -153,6 +162,27 @@ WHERE e.job > $2 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin 
     UNION ALL SELECT c.xmin FROM commits_odd c WHERE c.mark = $1
 )
 ORDER BY e.job
+
+-- name: newest_event
+-- Where the next `polled_arrivals` begins.
+SELECT coalesce(max(seq), 0) FROM events
+
+-- name: polled_arrivals
+-- What became ready since an event: by shape, the best job and how many.
+SELECT r.shape, min(r.rank), (array_agg(r.job ORDER BY r.rank, r.job))[1], count(*)
+FROM (SELECT DISTINCT e.job FROM events e
+      WHERE e.seq > $1 AND e.kind = {event.job} AND e."to" = {state.queued} LIMIT 10000) AS queued
+JOIN jobs j ON j.id = queued.job
+JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id
+GROUP BY r.shape
+
+-- name: polled_workers
+-- Whose sync has something to answer: workers that changed since an event, or are told to stop jobs.
+SELECT worker FROM events
+WHERE seq > $1 AND kind = {event.worker} AND worker IS NOT NULL
+UNION
+SELECT worker FROM leases
+WHERE (reason IS NOT NULL OR suspicion IS NOT NULL) AND reason IS NOT NULL
 
 -- name: identity
 -- Another number in every cluster, database and table: a dump that was restored has a new one.

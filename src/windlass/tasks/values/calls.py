@@ -11,7 +11,7 @@ from windlass.tasks.handles import REFERRED
 from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.compile import codec_for, resolved
 from windlass.tasks.values.containers import PLAIN
-from windlass.tasks.values.paths import may_hold_files
+from windlass.tasks.values.scalars import may_hold_files
 
 TOO_DEEP = Misfit("nested less deeply", "a very deep value")
 

@@ -24,8 +24,7 @@ from windlass.tasks.values.classes import (
 )
 from windlass.tasks.values.codec import Codec, Misfit
 from windlass.tasks.values.containers import PLAIN, DictCodec, ItemsCodec, TupleCodec
-from windlass.tasks.values.paths import PathCodec
-from windlass.tasks.values.scalars import NOTHING, SCALARS
+from windlass.tasks.values.scalars import NOTHING, SCALARS, PathCodec
 from windlass.tasks.values.unions import OptionalCodec, UnionCodec
 
 Variables = Mapping[Any, Any]

@@ -4,8 +4,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from windlass.domain.tasks.references import FILE
+from windlass.domain.values.errors import InvalidInput
 from windlass.tasks.handles import reference_of
-from windlass.tasks.values.codec import Codec, Misfit, escaped, unescaped
+from windlass.tasks.values.codec import Codec, Misfit, described, escaped, unescaped
 from windlass.tasks.values.scalars import MAX_INT, MIN_INT, TEXT, checked_text, too_large
 
 LISTS: Final = frozenset({list})
@@ -258,3 +260,48 @@ class DictCodec(Codec):
         if not (digits.isascii() and digits.isdigit() and len(digits) <= 20):
             raise Misfit("a dict whose keys are ints", f"the key {key!r}")
         return self._key.decode(int(key))
+
+
+class _Unchanged(PlainCodec):
+    """JSON without special forms."""
+
+    def refuse(self, value: Any) -> Any:
+        raise Misfit(self.name, described(value))
+
+
+class _Named(PlainCodec):
+    """Arguments of a task by name: references keep their meaning, and a tuple becomes a list."""
+
+    def refuse(self, value: Any) -> Any:
+        if type(value) is tuple:
+            return encode_items(self, value)
+        reference = getattr(type(value), "__windlass_file__", None)
+        return super().refuse(value) if reference is None else {FILE: reference(value)}
+
+    def escape(self, encoded: dict[str, Any]) -> dict[str, Any]:
+        return encoded
+
+
+_UNCHANGED: Final = _Unchanged()
+
+_NAMED: Final = _Named()
+
+
+def plain_json(field: str, value: Any) -> Any:
+    """Returns a value that is already plain JSON; raises `InvalidInput` for all others."""
+    _encoded(_UNCHANGED, field, value)
+    return value
+
+
+def named_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of a task by name, with handles of jobs replaced by references."""
+    return {name: _encoded(_NAMED, f"args.{name}", value) for name, value in arguments.items()}
+
+
+def _encoded(codec: Codec, field: str, value: Any) -> Any:
+    try:
+        return codec.encode(value)
+    except Misfit as misfit:
+        raise InvalidInput(f"{field}{misfit.where}", misfit.expected, misfit.got) from None
+    except RecursionError:
+        raise InvalidInput(field, "nested less deeply", "a very deep value") from None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.missing import MissingFunctions
+from windlass.executors.python.known import MissingFunctions
 from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.messages.sync import Finished
 from windlass.ports.clock import Clock
@@ -29,28 +29,27 @@ from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.starter import AttemptStarter
-from windlass.worker.core.deadline import Deadline
+from windlass.worker.core.ports import Deadline
 from windlass.worker.isolation.confinement import IsolationMode, Program, Wish
-from windlass.worker.isolation.container.leftovers import end_outside
-from windlass.worker.isolation.container.mode import ContainerMode
+from windlass.worker.isolation.container_engine import end_outside
+from windlass.worker.isolation.container_mode import ContainerMode
 from windlass.worker.isolation.job_users import PASSABLE, JobUsers, readable_by_all
 from windlass.worker.isolation.modes import Modes
-from windlass.worker.isolation.own_files import (
+from windlass.worker.isolation.process import (
     OPEN,
     OWN_FILES,
     SIGNALS,
     Hiding,
+    UserMode,
     choose_hiding,
     hide,
     present,
     signals_kept_by,
 )
-from windlass.worker.isolation.process import UserMode
 from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
-from windlass.worker.keeper.client import MARKER, KeeperClient
+from windlass.worker.keeper.client import MARKER, KeeperClient, kill_leftovers
 from windlass.worker.keeper.kept_process import KeptProcess, RunAs
-from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from windlass.domain.matching.isolation import WEAKEST, Isolation
-from windlass.executors.media.ffmpeg import find_ffmpeg
+from windlass.executors.media import find_ffmpeg
 from windlass.worker.isolation.job_users import startable_by_all
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.isolation.sandbox import NOBODY

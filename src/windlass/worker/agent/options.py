@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.domain.job.forms import JobLimits
 from windlass.worker.attempt.secrets import Secrets
-from windlass.worker.isolation.uids import DEFAULT_RANGE
+from windlass.worker.isolation.job_users import DEFAULT_RANGE
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,15 +22,14 @@ from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.executor import Executor, Granted, Limits, Process, Result
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt import calls
+from windlass.worker.attempt.calls import Progress, tell_stack
 from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files
 from windlass.worker.attempt.log import AttemptLog
-from windlass.worker.attempt.masking import Mask
-from windlass.worker.attempt.outcome import UNSTOPPED, finished, result_of
 from windlass.worker.attempt.processes import Processes, combined
-from windlass.worker.attempt.progress import Progress
+from windlass.worker.attempt.records import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.secrets import Mask
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
-from windlass.worker.attempt.stacks import tell_stack
 from windlass.worker.attempt.timers import DEFAULT, Timers, unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.confinement import Confinement, Wish

@@ -1,16 +1,18 @@
-"""A running job's requests to the server: durable steps, signals, and jobs of its own.
+"""What passes between a running job and the server: progress, steps, jobs of its own, stacks.
 
 A result that could not be stored would be lost with the attempt, so a step is sent again until a
 server answers or the attempt is stopped. A submission is repeated while nobody answers. Secrets are
-never part of either: they are masked, and options that decide how a child runs are refused if they
+never part of any: they are masked, and options that decide how a child runs are refused if they
 contain one.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+import structlog
 
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import (
@@ -19,15 +21,72 @@ from windlass.domain.values.errors import (
     StoreUnavailable,
     TooManyRequests,
     Unreachable,
+    WindlassError,
 )
+from windlass.messages.files import StackReport, StackThread
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.clock import Clock
+from windlass.ports.executor import Executor, JobContext
 from windlass.ports.gateway import AttemptGateway, Holder
-from windlass.worker.attempt.masking import Mask
-from windlass.worker.attempt.progress import Context
+from windlass.worker.attempt.context import AgentContext
+from windlass.worker.attempt.secrets import Mask
+
+PACE_MS = 1_000
+ALIVE = StepRequest(do="alive")
 
 STEP_PAUSES_MS: Final = (100, 300, 1_000, 3_000)
+
+PATIENCE_S: Final = 3.0
+NO_FUNCTION: Final = "only running Python functions have a stack that can be shown"
+SILENT: Final = (
+    "its process does not answer: it is stopped, or runs code outside of Python that does not let "
+    "other threads run"
+)
+NOT_THERE: Final = "its function has not begun, or has ended"
+
+Read = Callable[[JobContext], Awaitable[list[StackThread] | None]]
+_answering: dict[tuple[Holder, int], asyncio.Task[None]] = {}
+
+log = structlog.get_logger()
+
+
+class Progress:
+    """The progress of one attempt."""
+
+    def __init__(self, context: AgentContext, holder: Holder) -> None:
+        self._gateway = context.gateway
+        self._holder = holder
+        self._clock = context.clock
+        self._values: list[Any] = []  # the newest, if it was not sent yet
+        self._alive = False  # whether there is a sign of life to pass on
+        self._task: asyncio.Task[None] | None = None
+
+    def tell(self, value: Any) -> None:
+        """Sends this soon, unless a newer value comes first."""
+        self._values = [value]
+        self._begin()
+
+    def note_alive(self) -> None:
+        """Passes on a sign of life soon."""
+        self._alive = True
+        self._begin()
+
+    def _begin(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._send())
+
+    async def _send(self) -> None:
+        while self._values or self._alive:
+            self._alive = False
+            try:
+                if self._values:
+                    await self._gateway.progress(self._holder, self._values.pop())
+                else:
+                    await self._gateway.step(self._holder, ALIVE)
+            except WindlassError:
+                pass  # Progress that could not be sent goes out with the next.
+            await self._clock.sleep_ms(PACE_MS)
 
 
 def conceal_step(request: StepRequest, mask: Mask | None) -> StepRequest:
@@ -40,7 +99,7 @@ def conceal_step(request: StepRequest, mask: Mask | None) -> StepRequest:
 
 
 async def ask_step(
-    context: Context, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
+    context: AgentContext, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
 ) -> StepReply:
     """Sends the request until a server answers."""
     for tries in count():
@@ -90,3 +149,44 @@ async def submit_children(
         except Unreachable:
             await clock.sleep_ms(pause_ms)
     return await gateway.submit(holder, request)
+
+
+def tell_stack(
+    gateway: AttemptGateway, holder: Holder, request: int, executor: Executor, attempt: JobContext,
+    mask: Mask | None,
+) -> None:  # fmt: skip
+    """Answers a request, unless it is already being answered."""
+    key = holder, request
+    if key not in _answering:
+        read: Read | None = getattr(executor, "stack", None)
+        work = _answer(gateway, holder, _report(request, read, attempt, mask))
+        _answering[key] = task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(lambda _: _answering.pop(key, None))
+
+
+async def _answer(
+    gateway: AttemptGateway, holder: Holder, making: Coroutine[Any, Any, StackReport]
+) -> None:
+    report = await making
+    try:
+        await gateway.stack(holder, report)
+    except WindlassError as error:
+        log.info("stack_not_told", job=holder.job, reason=error.message)
+
+
+async def _report(
+    request: int, read: Read | None, attempt: JobContext, mask: Mask | None
+) -> StackReport:
+    if read is None:
+        return StackReport(request=request, problem=NO_FUNCTION)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            threads = await read(attempt)
+    except (TimeoutError, OSError):
+        return StackReport(request=request, problem=SILENT)
+    if threads is None:
+        return StackReport(request=request, problem=NOT_THERE)
+    if mask is not None:
+        shown = mask.value(msgspec.to_builtins(threads))
+        threads = msgspec.convert(shown, list[StackThread], strict=False)
+    return StackReport(request=request, threads=tuple(threads))

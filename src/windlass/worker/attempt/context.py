@@ -18,8 +18,7 @@ from windlass.ports.gateway import AttemptGateway
 from windlass.worker.attempt.job_socket import Submit
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
-from windlass.worker.core.deadline import Deadline
-from windlass.worker.core.ports import Key
+from windlass.worker.core.ports import Deadline, Key
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs
 from windlass.worker.keeper.scratch import Scratch

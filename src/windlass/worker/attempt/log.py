@@ -15,7 +15,7 @@ from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.ports.clock import Clock
 from windlass.ports.gateway import AttemptGateway, Holder
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.masking import Mask, Masker
+from windlass.worker.attempt.secrets import Mask, Masker
 
 READ = 65_536
 CHUNK = 262_144  # maximum bytes in one call

@@ -1,29 +1,34 @@
-"""What is reported about attempts outside the log of their jobs: the worker's log, and spans.
+"""What is reported about attempts: to the server how they ended, and the worker's log and spans."""
 
-A worker that dies reports nothing more: only its lines about starts tell what it was running. A
-burst of short jobs must not cost more than the jobs: lines about starts and successful ends are
-limited per second, and the rest is summed up.
-"""
+import errno
 
 import msgspec
 import structlog
 
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.traces import Trace, attempt_trace, parse_trace
+from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.domain.values.ids import shown_attempt
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.clock import Clock
-from windlass.tracing.attempts import LOST, Ended, attempt_span
+from windlass.ports.executor import Result
 from windlass.tracing.current import VARIABLE, with_trace
-from windlass.tracing.exporting import Made, Tracing, end_tracing
+from windlass.tracing.exporting import LOST, Ended, Made, Tracing, attempt_span, end_tracing
+from windlass.worker.attempt.secrets import Mask
 from windlass.worker.attempt.spec import AttemptSpec
-from windlass.worker.core.ports import Report
+from windlass.worker.core.ports import Key, Report
+from windlass.worker.isolation.confinement import ConfinementFailed
+from windlass.worker.keeper.kept_process import SpawnFailed
 
 MAX_LINES = 100  # lines per second, for starts and for successful ends each
 SECOND_MS = 1_000
 STARTED = "job started"
 ENDED = "job ended"  # the line about the end of an attempt
+
+MESSAGE_LIMIT = 4_000
+UNSTOPPED = Result(outcome="failed", message="did not stop in time")
+STARVED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE, errno.ENOSPC})
 
 log = structlog.get_logger("windlass.worker")
 
@@ -151,3 +156,47 @@ def _end_of(report: Report | None) -> tuple[str, str | None, str | None]:
     if isinstance(report, Released):
         return "released", None, report.reason
     return LOST, None, "its lease was lost"
+
+
+def result_of(error: Exception, ran: bool) -> Result:
+    """Returns the result of an executor that raised; `ran`: a process was started before."""
+    if isinstance(error, SpawnFailed):
+        failure = "resource" if error.number in STARVED else "configuration"
+        return Result(outcome="failed", failure=failure, message=error.message)
+    if isinstance(error, ConfinementFailed):
+        return Result(outcome="failed", failure=error.failure, message=error.message)
+    if isinstance(error, InvalidInput):
+        return Result(
+            outcome="failed", failure="configuration", message=error.message, misfit=not ran
+        )
+    if isinstance(error, NotFound):  # not this worker's fault, and it would fail here again
+        return Result(outcome="failed", failure="configuration", message=error.message)
+    if isinstance(error, OSError):
+        failure = "resource" if error.errno in STARVED else "execution"
+        return Result(outcome="failed", failure=failure, message=str(error))
+    if isinstance(error, WindlassError):
+        return Result(outcome="failed", failure="network", message=error.message)
+    name = type(error).__name__
+    return Result(outcome="failed", failure="execution", message=f"{name}: {error}")
+
+
+def finished(key: Key, result: Result, mask: Mask | None) -> Finished:
+    """Returns the report of a result: without secrets, bounded, and valid JSON."""
+    message, value, outcome, failure = result.message, result.result, result.outcome, result.failure
+    if mask is not None:
+        message, value = mask.value(message), mask.value(value)
+    if message is not None:
+        message = message[:MESSAGE_LIMIT]
+    if value is not None:
+        try:
+            msgspec.json.encode(value)
+        except (TypeError, ValueError, RecursionError, OverflowError) as error:
+            value, outcome, failure = None, "failed", "configuration"
+            message = f"the result is not a JSON value: {error}"
+    raised = result.raised
+    if mask is not None and raised is not None:
+        raised = raised.changed(mask.text)
+    return Finished(
+        *key, outcome, result.exit_code, failure, message, value, result.misfit, raised,
+        result.own_limit,
+    )  # fmt: skip

@@ -13,8 +13,7 @@ from windlass.domain.values.errors import (
     WindlassError,
 )
 from windlass.messages.enrolment import EnrolReply
-from windlass.worker.core.deadline import Deadline, Rules
-from windlass.worker.core.ports import Machine, Ports
+from windlass.worker.core.ports import Deadline, Machine, Ports, Rules
 from windlass.worker.core.sync_loop import Backoff, IncarnationEnded, SyncLoop
 
 LAST_WORDS_S = 10  # beyond the grace, for the final reports of a worker

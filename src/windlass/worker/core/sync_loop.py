@@ -14,8 +14,7 @@ import structlog
 from windlass.domain.values.errors import Conflict, NotFound, Overloaded, Unreachable, WindlassError
 from windlass.messages.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.ports.clock import Chance
-from windlass.worker.core.deadline import UNANSWERED, Deadline, Rules
-from windlass.worker.core.ports import Ports, Starter
+from windlass.worker.core.ports import UNANSWERED, Deadline, Ports, Rules, Starter
 from windlass.worker.core.slots import Slots
 
 

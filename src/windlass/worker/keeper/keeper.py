@@ -29,15 +29,13 @@ from typing import Any
 
 from windlass.worker.keeper import processes
 from windlass.worker.keeper.cgroups import Boxes
-from windlass.worker.keeper.folders import holds_something
-from windlass.worker.keeper.group import Group
+from windlass.worker.keeper.group import DiskMeter, Group, passed, usage_of
 from windlass.worker.keeper.guard import fork_keeper
 from windlass.worker.keeper.launch import Allowed, Parents, Start, launch, pinned
 from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
 from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import Record
-from windlass.worker.keeper.walls import Walls
-from windlass.worker.keeper.watch import DiskMeter, passed, usage_of
+from windlass.worker.keeper.walls import Walls, holds_something
 
 FENCED = -1  # instead of an errno: the deadline has passed, nothing may be started
 INLINE = 16_384  # bytes relayed before the agent gets the pipe

@@ -1,4 +1,4 @@
-"""The walls between the programs of jobs and everything else: rules and namespaces.
+"""The walls between the programs of jobs and everything else: rules, namespaces, folders.
 
 The keeper has one `Walls`, as told by the agent. The standard library only: the keeper imports this
 file.
@@ -6,11 +6,11 @@ file.
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from windlass.worker.keeper import landlock, namespaces
-from windlass.worker.keeper.folders import enter, hand_over, make_folder, take_back
 from windlass.worker.keeper.launch import Start, nothing
 
 VIEW = "view"  # a user and a mount namespace without Windlass's own files
@@ -19,6 +19,58 @@ CLOSED = "closed"  # folders that rules close to programs, and what stays open i
 
 Prepare = Callable[[], None] | None
 Finish = Callable[[], None]
+
+
+def enter(path: str, make: bool, user: int | None) -> None:
+    """Enters a folder, for the process that is started next; folders are reused."""
+    try:
+        os.chdir(path)
+    except FileNotFoundError:
+        if not make:
+            raise
+        make_folder(path)
+        os.chdir(path)
+    if make and user is not None:
+        hand_over(path, user)
+
+
+def make_folder(path: str) -> None:
+    """Makes a folder that is closed to other users, if it is not there."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+
+
+def hand_over(path: str, user: int) -> None:
+    """Gives a folder to another user, with what the agent has put there."""
+    os.chown(path, user, user)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            place = f"{folder}/{name}"
+            if os.lstat(place).st_uid == os.getuid():
+                os.chown(place, user, user, follow_symlinks=False)
+
+
+def take_back(path: str) -> None:
+    """Takes a folder back with everything in it; nobody else may use it meanwhile.
+
+    Files of other users stay as they are.
+    """
+    me, group = os.geteuid(), os.getegid()
+    os.chown(path, me, group, follow_symlinks=False)
+    for folder, folders, files in os.walk(path):
+        for name in (*folders, *files):
+            with suppress(PermissionError):
+                os.chown(f"{folder}/{name}", me, group, follow_symlinks=False)
+
+
+def holds_something(path: str) -> bool:
+    """Returns whether a folder is not empty, or cannot be read."""
+    try:
+        return bool(os.listdir(path))
+    except OSError:
+        return True
 
 
 class Walls:

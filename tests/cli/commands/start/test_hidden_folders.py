@@ -26,6 +26,8 @@ READ = 'cat "$0/admin-token" "$0/windlass.db" "$0/server.json"'
 def _up(place: Path) -> Iterator[Program]:
     """`windlass up` of an ordinary user, whose data directory is named by an option only."""
     (place / "home").mkdir()
+    (place / "secrets").mkdir()
+    (place / "secrets" / "DEPLOY_KEY").write_text("sesame")
     place.chmod(0o755)
     program = Program(place / "data")
     environ = {
@@ -34,6 +36,7 @@ def _up(place: Path) -> Iterator[Program]:
     environ["HOME"] = str(place / "home")
     words = become_user(place, place / "home") if os.geteuid() == 0 else []
     words += [sys.executable, "-m", "windlass", "up", "--data", str(place / "data"), "--port", "0"]
+    words += ["--secrets", str(place / "secrets")]
     with subprocess.Popen(
         words, env=environ, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
@@ -58,6 +61,11 @@ def test_a_job_does_not_read_the_data_directory_that_up_was_given() -> None:
         assert "wl_" not in done.stdout
         own = program("run", "--", "sh", "-c", 'echo a > "$PWD/b" && cat b')
         assert own.stdout.splitlines()[-1] == "a", own.stderr
+        key = "--secret", "DEPLOY_KEY", "--"
+        secret = program("run", *key, "sh", "-c", 'echo "${#DEPLOY_KEY} letters"')
+        assert secret.stdout.splitlines()[-1] == "6 letters", secret.stderr
+        place = Path(folder, "secrets", "DEPLOY_KEY")
+        assert program("run", "--", "cat", str(place)).returncode != 0
 
 
 def test_workers_are_told_of_every_folder_of_a_server(

@@ -6,12 +6,12 @@ import pytest
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.container.arguments import (
+from windlass.worker.isolation.container_arguments import (
     Container,
     divide_variables,
     run_arguments,
 )
-from windlass.worker.isolation.container.engine import Engine, Kind
+from windlass.worker.isolation.container_engine import Engine, Kind
 
 ALL = frozenset({"memory", "cpus", "processes"})
 

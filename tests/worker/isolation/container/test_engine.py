@@ -8,14 +8,16 @@ import pytest
 
 from tests.support.running import run
 from windlass.domain.values.errors import InvalidInput
-from windlass.worker.isolation.container.engine import (
+from windlass.worker.isolation.container_engine import (
     Engine,
     Ran,
+    auth_settings,
     engine_environment,
+    failure_of,
     find_engine,
+    registry_of,
 )
-from windlass.worker.isolation.container.image import auth_settings, failure_of, registry_of
-from windlass.worker.isolation.container.mode import start_failure
+from windlass.worker.isolation.container_mode import start_failure
 
 PODMAN: dict[str, Any] = {
     "host": {

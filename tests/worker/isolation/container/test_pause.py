@@ -14,8 +14,8 @@ from tests.support.running import run
 from tests.support.waiting import until
 from tests.worker.rig import Rig, Witness, play
 from windlass.clock import RealClock
-from windlass.worker.isolation.container import leftovers
-from windlass.worker.isolation.container.engine import STARTED_BY
+from windlass.worker.isolation import container_engine
+from windlass.worker.isolation.container_engine import STARTED_BY
 
 ENGINE = {"WINDLASS_CONTAINER_ENGINE": "podman"}
 
@@ -83,7 +83,7 @@ def test_a_worker_leaves_what_it_did_not_start(own_podman: RootlessPodman) -> No
 def test_it_stays_while_somebody_else_is_in_its_namespace(
     own_podman: RootlessPodman, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leftovers, "ALONE_MS", 200)
+    monkeypatch.setattr(container_engine, "ALONE_MS", 200)
     own_podman.env[STARTED_BY] = "/one/worker"
     own_podman.run("info")
     pause = _pause(own_podman)
@@ -95,12 +95,12 @@ def test_it_stays_while_somebody_else_is_in_its_namespace(
     ) as other:  # fmt: skip
         assert other.stdout is not None
         assert other.stdout.readline() == b"in\n"
-        run(leftovers.end_pause("/one/worker", RealClock()))
+        run(container_engine.end_pause("/one/worker", RealClock()))
         assert pause.alive
         other.communicate()  # it ends with its input
-    run(leftovers.end_pause("/another/worker", RealClock()))
+    run(container_engine.end_pause("/another/worker", RealClock()))
     assert pause.alive
-    run(leftovers.end_pause("/one/worker", RealClock()))
+    run(container_engine.end_pause("/one/worker", RealClock()))
     _expect_gone(pause)
 
 
@@ -114,5 +114,5 @@ def test_nothing_but_podmans_process_is_ended(own_podman: RootlessPodman) -> Non
     ) as command:  # fmt: skip
         assert command.stdout is not None
         assert command.stdout.readline() == b"in\n"
-        run(leftovers.end_pause("/one/worker", RealClock()))
+        run(container_engine.end_pause("/one/worker", RealClock()))
         assert command.communicate(b"here", timeout=30)[0] == b"here"

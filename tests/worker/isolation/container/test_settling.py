@@ -10,9 +10,8 @@ import pytest
 from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.worker.isolation.confinement import ConfinementFailed, Program, Wish
-from windlass.worker.isolation.container.engine import Engine
-from windlass.worker.isolation.container.image import Images
-from windlass.worker.isolation.container.mode import Contained
+from windlass.worker.isolation.container_engine import Engine, Images
+from windlass.worker.isolation.container_mode import Contained
 from windlass.worker.keeper.kept_process import Ended
 
 # Answers `inspect` with a file; refuses the first `rm` while there is a file for that.

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from windlass.domain.values.errors import InvalidInput
 from windlass_fuzz.config.combinations import Combination, combinations_of
 from windlass_fuzz.config.solver_file import Solver
-from windlass_fuzz.engines.engine import EngineFailed, Statistics
+from windlass_fuzz.engines.engine import BuildLost, EngineFailed, Statistics
 from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.untriaged import forget_orphans
@@ -23,7 +23,12 @@ from windlass_fuzz.roles.combinations.combination_run import (
     Session,
 )
 from windlass_fuzz.roles.findings_run import Examined
-from windlass_fuzz.roles.run_health import combinations_ready, record_combination, sickness_of
+from windlass_fuzz.roles.run_health import (
+    LOST,
+    combinations_ready,
+    record_combination,
+    sickness_of,
+)
 from windlass_fuzz.roles.seed_runs import added
 from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.statistics.shares import Share, divide
@@ -99,7 +104,7 @@ class AllRuns:
             self.reports.append(
                 CombinationReport(
                     combination=one.name, target=one.target, engine=one.engine,
-                    outcome="skipped", why=why,
+                    outcome="lost" if why == LOST else "skipped", why=why,
                 )
             )  # fmt: skip
 
@@ -133,6 +138,13 @@ class AllRuns:
         )  # fmt: skip
         try:
             await self._fuzz(run, report, waiting)
+        except BuildLost:
+            if not one.name:
+                raise
+            report.outcome, report.why = "lost", LOST
+            self._reasons[one.name] = LOST
+            self.site.notify(f"{one.name}: {LOST}")
+            return report
         except (EngineFailed, InvalidInput) as error:
             if not one.name:
                 raise

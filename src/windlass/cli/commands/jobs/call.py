@@ -71,7 +71,7 @@ def _decode(text: str | None) -> Any:
 
 def _path_of(name: str, modules: list[str] | tuple[str, ...]) -> str:
     """Returns the import path of a function, by itself or by its task's name."""
-    from windlass.executors.python.named import import_modules
+    from windlass.executors.python.known import import_modules
     from windlass.tasks.task import named_tasks
 
     import_modules(modules)

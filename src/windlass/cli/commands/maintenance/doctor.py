@@ -72,7 +72,7 @@ def doctor(*, config: ConfigFile = None, at: Connection = HERE, json: Json = Fal
 def _examine(config: Path | None, at: Connection) -> Iterator[Finding]:
     import apsw
 
-    from windlass.executors.media.ffmpeg import find_ffmpeg
+    from windlass.executors.media import find_ffmpeg
 
     yield _version("python", sys.version_info[:3], OLDEST_PYTHON)
     sqlite = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
@@ -105,7 +105,7 @@ def _plugins() -> Iterator[Finding]:
 
 def _containers() -> Finding:
     """Asks the engine that workers of this user would use."""
-    from windlass.worker.isolation.container.engine import AUTO, ENGINE, Engine, find_engine
+    from windlass.worker.isolation.container_engine import AUTO, ENGINE, Engine, find_engine
 
     try:
         found = asyncio.run(find_engine(os.environ.get(ENGINE, AUTO), os.environ))
@@ -171,7 +171,7 @@ def _certificate(address: str, at: Connection) -> Iterator[Finding]:
 def examine_isolation(data: Path) -> Iterator[Finding]:
     """Tries the modes in which workers of this machine can isolate jobs."""
     from windlass.worker.isolation.modes import find_modes
-    from windlass.worker.isolation.own_files import OPEN, choose_hiding, signals_kept_by
+    from windlass.worker.isolation.process import OPEN, choose_hiding, signals_kept_by
     from windlass.worker.keeper.cgroups import AUTO, find_cgroup
 
     modes = asyncio.run(find_modes())

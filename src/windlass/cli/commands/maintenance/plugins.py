@@ -80,8 +80,7 @@ def problems_of(found: InstalledPlugin) -> Iterator[str]:
     if plugin is None:
         yield found.problem
         return
-    from windlass.server.plugin_pages import page_folder
-    from windlass.server.plugins import load_server_part
+    from windlass.server.plugins import load_server_part, page_folder
 
     paths = {f"the command {name}": command.path for name, command in plugin.commands.items()}
     for kind in ("tasks", "providers", "blobs"):

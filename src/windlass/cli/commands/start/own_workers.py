@@ -96,6 +96,7 @@ class OwnWorkers(NamedTuple):
     access: Access
     slots: int
     reload: bool = False
+    secrets: Path | None = None
 
     async def keep(self, number: int, stopping: Stopping) -> None:
         """Keeps one worker running until it is to stop; restarts it if it dies.
@@ -174,6 +175,7 @@ class OwnWorkers(NamedTuple):
             "--name", self._name(number), "--slots", str(self.slots),
             "--state", str(self.directory.absolute() / WORKERS / str(number + 1)),
             *(["--reload"] if self.reload else []),
+            *(["--secrets", str(self.secrets.absolute())] if self.secrets else []),
         ]  # fmt: skip
 
 

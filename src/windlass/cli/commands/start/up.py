@@ -8,9 +8,8 @@ from pathlib import Path
 
 import uvloop
 
-from windlass.assembly.backend import ServerOptions
+from windlass.assembly.backend import POOLS, ServerOptions
 from windlass.assembly.server import ensure_admin_token, running_services
-from windlass.assembly.services import POOLS
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
     announced,
@@ -46,11 +45,13 @@ from windlass.cli.options.worker import (
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
+from windlass.domain.rows.events import Level
 from windlass.domain.values.addresses import is_loopback
-from windlass.ports.gc_pause import spare_what_is_loaded
+from windlass.ports.loop_time import spare_what_is_loaded
 from windlass.providers.local import names_below
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, address_of, bind, parse_listen
+from windlass.worker.attempt.secrets import load_secrets
 from windlass.worker.keeper.processes import become_private
 
 SLACK_MS = 5_000
@@ -69,6 +70,7 @@ def up(
     reload: Flag = False,
     isolation: Mode = "auto",
     namespaces: Namespaces = None,
+    secrets: Path | None = None,
     no_dashboard: Flag = False,
     plugins: PluginFlags = NO_PLUGIN_FLAGS,
     variables: JobVariables = NO_VARIABLES,
@@ -103,6 +105,8 @@ def up(
     namespaces
         The namespaces whose jobs the workers take, comma-separated; '*' is all. Default: all, but
         with isolation process only `default`.
+    secrets
+        A directory of secrets for jobs, one file each; NAMESPACE/ has those of a namespace.
     no_dashboard
         Serve the API only, without the web page.
     """
@@ -113,20 +117,29 @@ def up(
     prepare_data(directory)
     # What it has imported would stay as it is: then only workers check arguments.
     imported = () if reload else (*(modules or ()), *(apps or ()))
-    options = _options(directory, store, settings, imported)._replace(
-        log_level=level, plugins=plugin_options(plugins)
-    )
+    options = _options(directory, store, settings, imported, level, plugins)
     _pass_on(variables, modules or (), apps or (), isolation, namespaces)
-    hide_from_jobs(folders_of(directory, options.store, options.blobs), os.environ)
+    _hide(folders_of(directory, options.store, options.blobs), secrets)
     where = _listen(port, listen)
     slots = slots or os.cpu_count() or 1
     with sole_owner(directory, workers) as alone:
-        uvloop.run(_up(directory, options, where, workers, slots, alone, not no_dashboard, reload))
+        uvloop.run(
+            _up(directory, options, where, workers, slots, alone, not no_dashboard, reload, secrets)
+        )
+
+
+def _hide(folders: list[Path], secrets: Path | None) -> None:
+    """Hides folders from jobs, also that of secrets, which must be readable."""
+    if secrets is not None:
+        load_secrets({}, folder=secrets)  # a worker that refuses them would start again for ever
+        folders = [*folders, secrets.absolute()]
+    hide_from_jobs(folders, os.environ)
 
 
 def _options(
-    directory: Path, store: str | None, settings: Settings, imported: Sequence[str]
-) -> ServerOptions:
+    directory: Path, store: str | None, settings: Settings, imported: Sequence[str],
+    level: Level, plugins: PluginFlags,
+) -> ServerOptions:  # fmt: skip
     return ServerOptions(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
@@ -134,6 +147,8 @@ def _options(
         tuple(imported),
         data=directory,
         sign_in=settings.sign_in,
+        log_level=level,
+        plugins=plugin_options(plugins),
     )
 
 
@@ -166,7 +181,7 @@ def _pass_on(
 
 async def _up(
     directory: Path, options: ServerOptions, listen: Listen, workers: int, slots: int, alone: bool,
-    dashboard: bool, reload: bool,
+    dashboard: bool, reload: bool, secrets: Path | None,
 ) -> None:  # fmt: skip
     stopping = obey_signals()
     bound = bind(listen)
@@ -177,7 +192,7 @@ async def _up(
         had_token = token_file.exists()
         token = await ensure_admin_token(services, token_file)
         serving = start_serving(services, listen, bound, dashboard=dashboard)
-        own = OwnWorkers(directory, address, services.access, slots, reload)
+        own = OwnWorkers(directory, address, services.access, slots, reload, secrets)
         with announced(directory, address):
             if alone:
                 await own.end_others(workers)

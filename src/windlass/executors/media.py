@@ -1,0 +1,265 @@
+"""Runs `ffmpeg`, `gstreamer` and `media` jobs; the latter with whichever tool suits the work.
+
+ffmpeg itself tells its progress, and its report why it failed.
+
+gst-launch handles an error in the thread that met it, and asks its main loop to quit. If that
+happens before the main loop runs, as with a file that is broken from its first bytes, the request
+is lost and it waits for ever. So we watch its output: after it has reported an error it has a
+moment to exit before it is ended.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from windlass.domain.tasks.ffmpeg import FfmpegArgs, duration_ms, input_options, kept_files
+from windlass.domain.tasks.ffmpeg import command_line as ffmpeg_command
+from windlass.domain.tasks.ffmpeg import read_args as read_ffmpeg
+from windlass.domain.tasks.gstreamer import GstreamerArgs, sources_of
+from windlass.domain.tasks.gstreamer import command_line as gstreamer_command
+from windlass.domain.tasks.gstreamer import read_args as read_gstreamer
+from windlass.domain.tasks.kind import read_duration
+from windlass.domain.tasks.media import as_ffmpeg, as_pipeline, choose_tool, has_pipeline
+from windlass.domain.tasks.media import read_args as read_media
+from windlass.domain.tasks.sources import Source, scheme_of
+from windlass.executors.media_tool import (
+    AS_ONE,
+    STOPPED,
+    failed,
+    ffmpeg_probe,
+    find_duration,
+    learn_duration,
+    missing,
+    place_source,
+    run_tool,
+    tail_of,
+    uri_probe,
+)
+from windlass.ports.executor import JobContext, Result
+
+FFMPEG_REPORT: Final = ".windlass-ffmpeg.log"
+INFO: Final = 32  # of ffmpeg's log levels
+HEAD: Final = 65_536
+_PROGRESS: Final = re.compile(rb"[a-z_0-9]+=\s*\S*\s*")
+
+GST_LAUNCH: Final = "gst-launch-1.0"
+GSTREAMER_REPORT: Final = ".windlass-gstreamer.log"
+# Warnings of all elements; the HTTP source reports its reasons only at the debug level.
+LEVELS: Final = "*:2,souphttpsrc:5"
+_ERROR: Final = b"ERROR: from element "
+_PERCENT: Final = re.compile(rb"\((\d+(?:\.\d+)?) ?%\)")
+
+
+def find_ffmpeg() -> str | None:
+    """Returns the program: on the PATH, else from the package imageio-ffmpeg."""
+    found = shutil.which("ffmpeg")
+    if found is not None:
+        return found
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        return None
+    try:
+        return str(imageio_ffmpeg.get_ffmpeg_exe())
+    except RuntimeError:
+        return None
+
+
+class FfmpegExecutor:
+    """Implements `Executor`."""
+
+    task = "ffmpeg"
+
+    async def run(self, context: JobContext) -> Result:
+        """Transcodes as the job's arguments say."""
+        return await transcode(context, read_ffmpeg(context.args))
+
+    async def close(self) -> None:
+        """Does nothing: there is nothing to release."""
+
+
+async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
+    """Runs ffmpeg with these arguments and keeps its output."""
+    program = find_ffmpeg()
+    if program is None:
+        return missing("ffmpeg", "install it, or the Python package imageio-ffmpeg")
+    sources = [await place_source(context, item, n) for n, item in enumerate(args.inputs)]
+    report = context.scratch / FFMPEG_REPORT
+    output = context.scratch / args.output
+    output.parent.mkdir(parents=True, exist_ok=True)
+    inputs = [
+        ffmpeg_probe(program, input_options(source, place))
+        for source, place in zip(args.inputs, sources, strict=True)
+        # the stream is converted as it is read
+        if not (isinstance(source, Source) and source.format == "lavfi")
+    ]
+    declared = duration_ms(args) or _limit_ms(args.options)
+    meter = Meter(context, report, await learn_duration(context, declared, inputs))
+    if context.stopping.is_set():
+        return STOPPED
+    env = {"FFREPORT": f"file={FFMPEG_REPORT}:level={INFO}", "AV_LOG_FORCE_NOCOLOR": "1"}
+    end = await run_tool(context, ffmpeg_command(program, args, sources), env, meter.hear)
+    if end is None:
+        return STOPPED
+    if end.code != 0:
+        return failed("ffmpeg", end, _without_command(tail_of(report)))
+    await context.upload(kept_files(args))
+    meter.finish()
+    return Result(exit_code=0)
+
+
+def _limit_ms(options: list[str]) -> int | None:
+    """Returns the limit that `-t` sets on the output, if given in seconds."""
+    for option, value in pairwise(options):
+        if option == "-t" and re.fullmatch(r"\d+(\.\d+)?", value):
+            return int(float(value) * 1000)
+    return None
+
+
+def _without_command(report: str) -> str:
+    """Returns a report without its head, which repeats the command line."""
+    head, found, rest = report.partition("Command line:\n")
+    return rest.partition("\n")[2] if found else head
+
+
+class Meter:
+    """Turns ffmpeg's progress reports into the job's."""
+
+    def __init__(self, context: JobContext, report: Path, duration: int | None) -> None:
+        self._context = context
+        self._report = report
+        self._duration_ms = duration
+        self._looked = False
+        self._at_ms = 0
+        self._shown = -1.0
+
+    def hear(self, line: bytes) -> None:
+        """Reads a line of ffmpeg's standard output; anything but progress goes to the log."""
+        if not _PROGRESS.fullmatch(line):
+            self._context.log(line + b"\n")
+            return
+        key, _, value = line.decode().partition("=")
+        if key == "out_time_us" and value.strip().isdecimal():
+            self._at_ms = int(value) // 1000
+        elif key == "progress":
+            self._show()
+
+    def finish(self) -> None:
+        """Reports complete progress."""
+        self._context.progress(1.0)
+
+    def _show(self) -> None:
+        if self._duration_ms is None and not self._looked:
+            self._looked = True
+            self._duration_ms = find_duration(_head_of(self._report))
+        if self._duration_ms is None:
+            self._context.progress({"seconds": self._at_ms / 1000})
+            return
+        share = round(min(self._at_ms / self._duration_ms, 0.999), 3)
+        if share > self._shown:
+            self._shown = share
+            self._context.progress(share)
+
+
+def _head_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return os.read(file.fileno(), HEAD).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def find_gstreamer() -> str | None:
+    """Returns the program, if this worker has it."""
+    return shutil.which(GST_LAUNCH)
+
+
+class GstreamerExecutor:
+    """Implements `Executor`."""
+
+    task = "gstreamer"
+
+    async def run(self, context: JobContext) -> Result:
+        """Runs the pipeline of the job's arguments."""
+        args = read_gstreamer(context.args)
+        declared = read_duration(args.duration, "args.duration")
+        ffmpeg = find_ffmpeg()
+        uris = [_source_uri(context, source) for source in sources_of(args.pipeline)]
+        await learn_duration(context, declared, [p for uri in uris for p in uri_probe(uri, ffmpeg)])
+        if context.stopping.is_set():
+            return STOPPED
+        return await launch(context, args)
+
+    async def close(self) -> None:
+        """Does nothing: there is nothing to release."""
+
+
+def _source_uri(context: JobContext, source: str) -> str:
+    if scheme_of(source) is not None:
+        return source
+    return (context.scratch / source).absolute().as_uri()
+
+
+async def launch(context: JobContext, args: GstreamerArgs) -> Result:
+    """Runs a pipeline and keeps its output files."""
+    program = find_gstreamer()
+    if program is None:
+        return missing("gst-launch-1.0", "install gstreamer1.0-tools and its plug-ins")
+    report = context.scratch / GSTREAMER_REPORT
+    doomed = asyncio.Event()
+    shown = -1.0
+
+    def hear(line: bytes) -> None:
+        """Logs every line; reads per cent from the element `progressreport`."""
+        nonlocal shown
+        context.log(line + b"\n")
+        if line.startswith(_ERROR):
+            doomed.set()
+        percent = _PERCENT.search(line) if b"progressreport" in line else None
+        if percent is not None and float(percent[1]) / 100 > shown:
+            shown = float(percent[1]) / 100
+            context.progress(shown)
+
+    env = {"GST_DEBUG": LEVELS, "GST_DEBUG_NO_COLOR": "1", "GST_DEBUG_FILE": GSTREAMER_REPORT,
+           "LC_ALL": "C.UTF-8"}  # fmt: skip
+    command = [*AS_ONE, *gstreamer_command(program, args)]
+    end = await run_tool(context, command, env, hear, doomed)
+    if end is None:
+        return STOPPED
+    if end.code != 0:
+        return failed("gst-launch-1.0", end, tail_of(report))
+    if args.artifacts:
+        await context.upload(args.artifacts)
+    context.progress(1.0)
+    return Result(exit_code=0)
+
+
+class MediaExecutor:
+    """Implements `Executor`."""
+
+    task = "media"
+
+    async def run(self, context: JobContext) -> Result:
+        """Converts as the job's arguments say."""
+        args = read_media(context.args)
+        tool = args.tool
+        if tool == "auto":
+            queue = str(context.spec.get("queue", "default"))
+            present = find_gstreamer() is not None and has_pipeline(args)
+            tool = choose_tool(queue, args.output, present)
+        context.log(f"[windlass] converting with {tool}\n".encode())
+        if tool == "ffmpeg":
+            return await transcode(context, as_ffmpeg(args))
+        uri = _source_uri(context, await place_source(context, args.input, 0))
+        declared = read_duration(args.duration, "args.duration")
+        await learn_duration(context, declared, uri_probe(uri, find_ffmpeg()))
+        if context.stopping.is_set():
+            return STOPPED
+        return await launch(context, as_pipeline(args, uri))
+
+    async def close(self) -> None:
+        """Does nothing: there is nothing to release."""
