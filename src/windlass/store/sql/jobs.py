@@ -1,8 +1,10 @@
 """Rows of `jobs`, their attempts, dependents and keys."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from windlass.domain.rows.records import (
     Attempt,
@@ -12,11 +14,12 @@ from windlass.domain.rows.records import (
     JobRecord,
     JobTry,
     KeyRow,
+    Spans,
 )
-from windlass.store.spans import as_key, spans_text
 from windlass.store.sql.session import Role, maker
 
 FACTS: Final = len(JobFacts._fields)
+_spans = msgspec.json.Decoder(Spans).decode
 
 
 class JobsRead(Role):
@@ -140,3 +143,14 @@ def records_of(rows: list[Any]) -> list[JobRecord]:
     """Returns records from rows that hold the facts and then the rest."""
     facts = maker(JobFacts)
     return [JobRecord(facts(row[:FACTS]), *row[FACTS:]) for row in rows]
+
+
+def as_key(row: Iterable[Any]) -> KeyRow:
+    """Makes a `KeyRow` from its columns."""
+    namespace, key, job, digest, spans = row
+    return KeyRow(namespace, key, job, digest, None if spans is None else _spans(spans))
+
+
+def spans_text(row: KeyRow) -> str | None:
+    """Returns the ids as text, or None for a job's own key."""
+    return None if row.spans is None else msgspec.json.encode(row.spans).decode()
