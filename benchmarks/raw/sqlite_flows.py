@@ -11,8 +11,7 @@ from pathlib import Path
 import apsw
 
 from benchmarks.measure import Lap, Watch
-from windlass.store.sqlite.connection import open_writer
-from windlass.store.sqlite.migrate import create
+from windlass.store.sqlite.connection import create, open_writer
 
 JOB = """
 INSERT INTO jobs (id, shape, workflow, flags, rank, base, adjustment, age_from, created_at,

@@ -13,11 +13,8 @@ from benchmarks.drive import RESULT_BYTES
 from benchmarks.measure import Lap, Watch
 from windlass.domain.lifecycle.states import State
 from windlass.ports.clock import Clock
-from windlass.store.sqlite.bulk import BulkInsert
-from windlass.store.sqlite.checkpoints import Checkpoints
-from windlass.store.sqlite.connection import open_checkpointer, open_writer
-from windlass.store.sqlite.rows import integers
-from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.connection import Checkpoints, open_checkpointer, open_writer
+from windlass.store.sqlite.statements import QUERIES, BulkInsert, integers
 
 QUEUED = State.QUEUED.code
 RUNNING = State.RUNNING.code

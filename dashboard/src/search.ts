@@ -29,6 +29,12 @@ export function whole(raw: RawSearch, name: string): number | undefined {
   return Number(text);
 }
 
+/** Returns whole numbers. */
+export function wholes(raw: RawSearch, name: string): number[] | undefined {
+  const list = [raw[name]].flat().flatMap((value) => whole({ value }, "value") ?? []);
+  return list.length > 0 ? list : undefined;
+}
+
 /** Returns whether a switch is on. */
 export function flag(raw: RawSearch, name: string): true | undefined {
   return raw[name] === true || one(raw, name) === "true" ? true : undefined;

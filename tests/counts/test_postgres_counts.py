@@ -8,9 +8,11 @@ from tests.counts.counting import Sent, counted_postgres, specs
 from tests.support.running import run
 from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Identity, Role
+from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.views import JobFilter
 from windlass.engine.access import Access
+from windlass.engine.submit.submission import WorkflowSpec
 from windlass.operations.queries import Queries
 
 # The normal path, for what is not common.
@@ -136,6 +138,29 @@ def test_a_known_token_costs_no_round_trip(
     assert sent.statements == ()
     assert lasting is not None
     assert past is None
+
+
+def test_retrying_a_workflow_does_not_need_round_trips_for_each_job(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chain(jobs: int) -> list[JobSpec]:
+        after = [(), *((f"n{n}",) for n in range(jobs - 1))]
+        return [JobSpec(task="t", name=f"n{n}", after=refs) for n, refs in enumerate(after)]
+
+    async def go() -> list[Sent]:
+        async with counted_postgres(postgres_dsn, monkeypatch) as counted:
+            needed = []
+            for jobs in (20, 200):
+                made = await counted.engine.submit(chain(jobs), WorkflowSpec(name="w"))
+                assert made.workflow is not None
+                await counted.engine.workflows.cancel(made.workflow)
+                with counted.counting() as sent:
+                    await counted.engine.workflows.retry(made.workflow)
+                needed.append(sent[0])
+            return needed
+
+    short, long = run(go())
+    assert len(long.statements) <= len(short.statements) + 10, long.statements
 
 
 @pytest.mark.parametrize("jobs", [10, 500])

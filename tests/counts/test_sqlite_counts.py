@@ -8,7 +8,7 @@ import pytest
 from tests.counts.counting import Counted, Sent, counted_sqlite, specs
 from tests.support.running import run
 
-# Rows a statement binds at once (bulk.py): the only thing that grows with a batch.
+# Rows a statement binds at once (BulkInsert): the only thing that grows with a batch.
 BULK = 25
 
 SYNC_STATEMENTS = 24  # finish 100 and claim 100, 4 of them the outcomes in bulk

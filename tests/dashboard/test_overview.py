@@ -26,6 +26,34 @@ def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
     assert not farm.client.queues.show("held-back").paused
 
 
+def test_failures_with_one_cause_are_retried_together_or_silenced(
+    open_page: Open, farm: Farm
+) -> None:
+    jobs = [farm.submit("false", name=f"burst-{n}", queue="bursts") for n in range(3)]
+    for job in [*jobs, farm.submit("false", name="lonely", queue="bursts")]:
+        farm.wait(job)
+    page = open_page()
+    page.goto(farm.address)
+    settle(page)
+    lonely = page.get_by_role("listitem").filter(has_text=re.compile(r"\(lonely\) failed"))
+    lonely.get_by_role("button", name="Silence").click()
+    page.get_by_role("menuitem", name="For a week").click()
+    expect(lonely).to_have_count(0)
+    page.reload()
+    burst = page.get_by_role("listitem").filter(has_text="3 jobs (burst-…) failed")
+    expect(burst.get_by_text("Exit code 1")).to_be_visible()
+    expect(lonely).to_have_count(0)
+    page.get_by_role("button", name="Show again").click()
+    expect(lonely).to_be_visible()
+    burst.get_by_role("link", name="3 jobs (burst-…) failed").click()
+    expect(page.get_by_text("these 3 jobs")).to_be_visible()
+    page.go_back()
+    burst.get_by_role("button", name="Retry these").click()
+    expect(page.get_by_text("Retry these: 3 jobs")).to_be_visible()
+    successors = [farm.http.get(f"/api/v1/jobs/{job}").json()["superseded_by"] for job in jobs]
+    assert None not in successors
+
+
 def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
     open_page: Open, farm: Farm
 ) -> None:
@@ -46,7 +74,7 @@ def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> No
     settle(page)
     item = page.get_by_role("listitem").filter(has_text="Queue archive is paused")
     expect(item).to_be_visible()
-    expect(item.get_by_role("button")).to_have_count(0)
+    expect(item.get_by_role("button")).to_have_text(["Silence"])  # which changes this browser only
 
 
 def test_numbers_lead_to_the_jobs_behind_them(open_page: Open, farm: Farm) -> None:

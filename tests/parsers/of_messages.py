@@ -25,8 +25,7 @@ from windlass.domain.values.errors import WindlassError
 from windlass.operations.dispatch.binding import Binder, signature_of
 from windlass.operations.dispatch.router import Router
 from windlass.server.app import ROUTES
-from windlass.server.http.authentication import bearer
-from windlass.server.http.origin import Hosts, check_media_type
+from windlass.server.http.authentication import Hosts, bearer, check_media_type
 from windlass.tasks.values.codec import Misfit
 from windlass.tasks.values.compile import codec_for
 from windlass.tasks.values.unions import same
@@ -36,7 +35,7 @@ from windlass.worker.agent.state import StateDirectory
 from windlass.worker.attempt import job_socket
 from windlass.worker.attempt.files import find_files
 from windlass.worker.attempt.secrets import Masker, load_secrets
-from windlass.worker.keeper import leftovers
+from windlass.worker.keeper import client
 from windlass.worker.keeper.record import boot_id
 
 ANY_VALUE: Final = codec_for(
@@ -147,8 +146,8 @@ def _record(data: bytes) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(boot_id() + b"\n" + data)
         file.flush()
-        noted = dict(leftovers._read(Path(file.name)))
-        leftovers._find(dict.fromkeys(list(noted)[:3], 0), "no such marker")
+        noted = dict(client._read_record(Path(file.name)))
+        client._find_leftovers(dict.fromkeys(list(noted)[:3], 0), "no such marker")
 
 
 def _agent_state(data: bytes) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tidy.test_ratchet import ALLOWED, ROOT, complaints
 from windlass.domain.lifecycle.states import State
-from windlass.store.codes import CODES, fill_in
+from windlass.store.sql.queries import CODES, fill_in
 
 STORE = ROOT / "src" / "windlass" / "store"
 FILES = sorted(STORE.rglob("*.sql"))

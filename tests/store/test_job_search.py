@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.names import compile_pattern
-from windlass.store.job_search import TOGETHER, JobText, found_in
+from windlass.store.job_filters import TOGETHER, JobText, found_in
 
 LINES = st.lists(st.text("ab1 -", max_size=4), min_size=1, max_size=3)
 PATTERNS = st.sampled_from([

@@ -21,10 +21,9 @@ def roles() -> set[str]:
 
 
 def test_every_role_of_a_transaction_is_a_class_of_a_module_of_its_kind() -> None:
-    """Showing jobs is the only role that is put together from modules beside it."""
     kinds = [kind for kind in typing.get_type_hints(WriteTx).values() if kind is not int]
     homes = {kind.__module__.removeprefix("windlass.store.sql.") for kind in kinds}
-    assert homes - {"windlass.store.job_views"} == roles() - {"views", "snapshot"}
+    assert homes == roles() - {"snapshot"}
 
 
 def test_flow_is_written_for_each_database() -> None:

@@ -24,6 +24,7 @@ PACKAGES = {
     # libFuzzer and the sanitizers, of which the second package brings the libraries.
     "clang": ("clang", "libclang-rt-dev"),
     "llvm-profdata": ("llvm",),
+    "cmake": ("cmake",),
     "afl-fuzz": ("afl++",),
     "g++": ("g++",),
     "gdb": ("gdb",),

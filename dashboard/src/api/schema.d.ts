@@ -2808,8 +2808,11 @@ export interface components {
         /**
          * Where
          * @description The filters for lists of jobs, and for actions on many jobs at once.
+         *
+         *         `id` names up to 1,000 jobs, of which those that pass the other filters are taken.
          */
         Where: {
+            id?: number[];
             state?: string[];
             queue?: string | null;
             namespace?: string | null;
@@ -2873,6 +2876,7 @@ export interface components {
             only_own: boolean;
             /**
              * @default {
+             *       "id": [],
              *       "state": [],
              *       "queue": null,
              *       "namespace": null,
@@ -4479,6 +4483,8 @@ export interface components {
             completed: number[];
             failed: number[];
             stopped: number[];
+            rejected: number[];
+            canceled: number[];
             retried: number[];
             lost: number[];
             queued: (number | null)[];
@@ -4501,7 +4507,8 @@ export interface components {
          * @description Something that a person should check.
          *
          *         `exact` is False if there may be more than `count`. `link` is a dashboard view with the filter
-         *         that shows them. An item that no request can fix has a `look`.
+         *         that shows them. An item that no request can fix has a `look`. `first_at` and `last_at` are when
+         *         the first and the last of them failed. `key` stays the same while the cause does.
          */
         AttentionItem: {
             kind: string;
@@ -4513,6 +4520,12 @@ export interface components {
             /** @default true */
             exact: boolean;
             link: string;
+            /** @default  */
+            key: string;
+            /** @default null */
+            first_at: string | null;
+            /** @default null */
+            last_at: string | null;
             /** @default null */
             help: components["schemas"]["Help"] | null;
             /** @default null */
@@ -5484,6 +5497,7 @@ export interface operations {
     "jobs.list_jobs": {
         parameters: {
             query?: {
+                id?: number[];
                 state?: string[];
                 queue?: string | null;
                 namespace?: string | null;
@@ -5569,6 +5583,7 @@ export interface operations {
     "jobs.count_jobs": {
         parameters: {
             query?: {
+                id?: number[];
                 state?: string[];
                 queue?: string | null;
                 namespace?: string | null;

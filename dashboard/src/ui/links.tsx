@@ -6,6 +6,7 @@ import { count } from "./format";
 
 /** Which jobs a number stands for; the same filters as the Jobs view has in its URL. */
 export interface JobsFilter {
+  id?: number[];
   state?: string[];
   queue?: string;
   task?: string;

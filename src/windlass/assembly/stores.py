@@ -18,8 +18,7 @@ from windlass.operations.installation import check
 from windlass.plugins import added
 from windlass.ports.blobs import Blobs
 from windlass.store.sqlite.memory import MemoryStore
-from windlass.store.sqlite.opening import open_held
-from windlass.store.sqlite.store import SqliteStore
+from windlass.store.sqlite.store import SqliteStore, open_held
 from windlass.store.store import Store
 
 if TYPE_CHECKING:

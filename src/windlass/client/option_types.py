@@ -33,6 +33,7 @@ class WorkflowOptions(TypedDict, total=False):
 class JobFilters(TypedDict, total=False):
     """Filters of `client.jobs(...)`."""
 
+    id: int | Sequence[int]
     state: Texts
     queue: str | None
     namespace: str | None

@@ -194,6 +194,9 @@ class RunState(IntEnum):
     FAILED = 5  # it could not be started
 
 
+MISSED: Final = "missed: no server started it in time"  # the reason of a skipped run
+
+
 class Trigger(IntEnum):
     """The end of a workflow that a reaction responds to."""
 

@@ -60,7 +60,8 @@ SKIPPED = State.SKIPPED.code
 CANCELED = State.CANCELED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 PAGE = 1_000  # jobs that a step reads
-MAX_JOBS = 100  # jobs that a step supersedes, with those they depend on
+MAX_JOBS = 300  # jobs that a step supersedes, with those they depend on
+
 _details = msgspec.json.Decoder(Details).decode
 
 

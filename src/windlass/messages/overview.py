@@ -21,6 +21,8 @@ class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
     completed: list[int]
     failed: list[int]
     stopped: list[int]  # canceled, aborted or rejected
+    rejected: list[int]
+    canceled: list[int]
     retried: list[int]
     lost: list[int]  # attempts whose worker was lost
     queued: list[int | None]
@@ -76,7 +78,8 @@ class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
     """Something that a person should check.
 
     `exact` is False if there may be more than `count`. `link` is a dashboard view with the filter
-    that shows them. An item that no request can fix has a `look`.
+    that shows them. An item that no request can fix has a `look`. `first_at` and `last_at` are when
+    the first and the last of them failed. `key` stays the same while the cause does.
     """
 
     kind: str
@@ -86,6 +89,9 @@ class AttentionItem(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     exact: bool = True
     link: str
+    key: str = ""
+    first_at: str | None = None
+    last_at: str | None = None
     help: Help | None = None
     look: Look | None = None
 

@@ -1,37 +1,50 @@
 """Finds what a person should look at, of what a caller may see. Each look is bounded."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urlencode
 
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.job.capability import MISMATCH
-from windlass.domain.job.job import QUARANTINED
+from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.timeouts import NEAR
-from windlass.domain.lifecycle.workflow_state import may_be_stuck
+from windlass.domain.lifecycle.workflow_state import WorkflowState, may_be_stuck
 from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Lease, Worker
+from windlass.domain.rows.records import BY_OPERATOR, JobRecord, Lease, Worker, WorkflowRow
+from windlass.domain.rows.series import (
+    HOUR,
+    TEN_MINUTES,
+    Figures,
+    SeriesKind,
+    read_figures,
+    slot_of,
+)
 from windlass.domain.rows.views import JobFilter, JobSort
-from windlass.domain.schedules import ReactionState
-from windlass.domain.values.quantities import counted, readable_duration
+from windlass.domain.schedules import MISSED, ReactionState, RunState
+from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.fleet.epochs import describe, known_losses
 from windlass.engine.inbox import INBOX_PATIENCE_MS, late_inbox
+from windlass.engine.jobs.unique_keys import decode_details
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.messages.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
+from windlass.operations.failures import FailedJobs, group_failures, spikes
 from windlass.operations.parse import namespace_of
 from windlass.store.sql.transaction import ReadTx
 
 LOOKED: Final = 500  # rows of each kind
 MAX_WAITING: Final = 10_000  # ready jobs that are counted
-RECENT_MS: Final = 86_400_000  # how long a failed reaction or a lost log is told
+RECENT_MS: Final = 86_400_000  # how long a failure or a lost log is told
 LOSS_TOLD_MS: Final = 7 * 86_400_000
 SETTLED_MS: Final = 60_000  # a younger workflow may be about to move
 MAX_BLOCKED: Final = 100  # jobs of one workflow that are checked
+MAX_GROUPS: Final = 50  # kinds of failures
+MANY: Final = 10  # failures with one cause that are an error
+ENDS: Final = 5_000  # ended runs of schedules that are looked at
 RUNNING: Final = JobFilter(states=(State.RUNNING.code,))
 SEVERITIES: Final = ("error", "warning", "info")
 
@@ -54,7 +67,9 @@ class Attention:
 
         async def read(tx: ReadTx) -> list[AttentionItem]:
             found = [
-                *await self._dead(tx, shown, only),
+                *await self._failures(tx, shown, only),
+                *await self._spikes(tx, shown),
+                *await self._schedules(tx, shown),
                 *await self._impossible(tx, shown),
                 *await self._stalled(tx, shown),
                 *await self._paused(tx, shown),
@@ -74,27 +89,145 @@ class Attention:
             items += _poor(await self._pools.all())
         return AttentionList(sorted(items, key=lambda one: SEVERITIES.index(one.severity)))
 
-    async def _dead(self, tx: ReadTx, shown: Shown, only: str | None) -> list[AttentionItem]:
-        records = await tx.views.dead_jobs(LOOKED)
+    async def _failures(self, tx: ReadTx, shown: Shown, only: str | None) -> list[AttentionItem]:
+        """Tells about failed workflows, quarantined jobs, and other failed jobs by their error."""
+        rows = await tx.workflows.newest(2**62, LOOKED)
+        recent = tx.now - RECENT_MS
+        failed = [
+            row
+            for row in await _not_repeated(tx, rows)
+            if row.state == WorkflowState.FAILED
+            and shown(row.namespace)
+            and (row.finished_at or 0) > recent
+        ]
+        records = await tx.views.failed_jobs(LOOKED)
         mine = await self._of_namespaces(tx, records, shown)
         bad = [record for record in mine if record.facts.flags & QUARANTINED]
-        if not bad:
+        told = {row.id for row in failed}
+        others = [
+            record
+            for record in mine
+            if not record.facts.flags & QUARANTINED
+            and not record.facts.flags & ALLOW_FAILURE
+            and record.facts.workflow not in told
+            and (record.finished_at or 0) > recent
+        ]
+        catalog = self._engine.catalog
+        groups = group_failures(others, catalog.shapes)[:MAX_GROUPS]
+        items = _quarantined(bad, only, exact=len(records) < LOOKED)
+        items += [await self._failed_workflows(tx, rows) for rows in _by_name(failed)]
+        items += [self._failed(group, exact=len(records) < LOOKED) for group in groups]
+        return items
+
+    def _failed(self, group: FailedJobs, *, exact: bool) -> AttentionItem:
+        ids = [job.facts.id for job in group.jobs]
+        ends = [job.finished_at or 0 for job in group.jobs]
+        one = len(ids) == 1
+        newest = group.newest.facts.id
+        return AttentionItem(
+            kind="rejected" if group.error.state == State.REJECTED.code else "failed",
+            severity="error" if len(ids) >= MANY else "warning",
+            title=group.title(self._engine.catalog.shapes),
+            reason=group.reason,
+            count=len(ids),
+            exact=exact,
+            link=f"jobs/{newest}" if one else _link("jobs", id=ids),
+            key=" ".join(("failed", *map(str, group.error))),
+            first_at=format_moment(min(ends)),
+            last_at=format_moment(max(ends)),
+            help=_help(
+                "Retry it" if one else "Retry these", "/api/v1/jobs/bulk", Action.CHANGE_JOBS,
+                {"action": "retry", "where": {"id": ids}},
+            ),
+            look=None if one else Look(label="Show the newest", link=f"jobs/{newest}"),
+        )  # fmt: skip
+
+    async def _failed_workflows(self, tx: ReadTx, rows: list[WorkflowRow]) -> AttentionItem:
+        """Tells about failed workflows of one name, with what failed first in the newest."""
+        newest = rows[0]
+        name = newest.name or str(newest.id)
+        one = len(rows) == 1
+        wanted = JobFilter(
+            states=(State.FAILED.code, State.REJECTED.code), workflow=newest.id, current=True
+        )
+        page = await tx.views.sorted_jobs(wanted, JobSort.OLDEST, None, MAX_BLOCKED)
+        await self._engine.catalog.know(tx, {job.facts.shape for job in page.jobs})
+        guilty = [job for job in page.jobs if not job.facts.flags & ALLOW_FAILURE]
+        reason = "Jobs of it were canceled or aborted."
+        if guilty:
+            first = min(guilty, key=lambda job: job.finished_at or 0)
+            (group,) = group_failures([first], self._engine.catalog.shapes)
+            reason = f"{group.title(self._engine.catalog.shapes)}: {group.reason}"
+        ends = [row.finished_at or 0 for row in rows]
+        link = f"workflows/{newest.id}"
+        return AttentionItem(
+            kind="failed_workflow",
+            severity="error",
+            title=f"Workflow {name} failed" if one else f"{len(rows):,} workflows {name} failed",
+            reason=reason,
+            count=len(rows),
+            link=link if one else _link("workflows", state="failed", name=newest.name),
+            key=f"failed_workflow {newest.namespace} {newest.name or newest.id}",
+            first_at=format_moment(min(ends)),
+            last_at=format_moment(max(ends)),
+            help=_help(
+                "Retry failed", f"/api/v1/workflows/{newest.id}/retry", Action.CHANGE_JOBS, {}
+            ) if one else None,
+            look=None if one else Look(label="Show the newest", link=link),
+        )  # fmt: skip
+
+    async def _spikes(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        """Tells about queues whose jobs fail more often than in the day before."""
+        start = slot_of(tx.now, TEN_MINUTES) - HOUR
+        now = await _by_queue(tx, shown, TEN_MINUTES, start, 2**62)
+        if not any(figures.failed for figures in now.values()):
             return []
-        where = {"dead": True} if only is None else {"dead": True, "namespace": only}
-        body = {"action": "retry", "where": where}
+        before = await _by_queue(tx, shown, HOUR, slot_of(start, HOUR) - RECENT_MS, start)
         return [
             AttentionItem(
-                kind="quarantined",
+                kind="failure_rate",
                 severity="error",
-                title=counted(len(bad), "quarantined job"),
-                reason="They may have killed their workers, several times. They do not run again by"
-                " themselves.",
-                count=len(bad),
-                exact=len(records) < LOOKED,
-                link=_link("jobs", dead="true", **({} if only is None else {"namespace": only})),
-                help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
+                title=f"Jobs in queue {spike.queue} fail more often than before",
+                reason=spike.reason,
+                count=spike.failed,
+                link=_link("jobs", state="failed", queue=spike.queue, since="1h"),
+                key=f"failure_rate {spike.queue}",
             )
+            for spike in spikes(now, before)
         ]
+
+    async def _schedules(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
+        """Tells about schedules that missed slots, or could not start a run."""
+        ended = await tx.schedules.unstarted(tx.now - RECENT_MS, ENDS)
+        runs = [run for run in ended if run.state == RunState.FAILED or run.reason == MISSED]
+        if not runs:
+            return []
+        schedules = {row.id: row for row in await tx.schedules.all(None) if shown(row.namespace)}
+        items: list[AttentionItem] = []
+        for schedule in dict.fromkeys(run.schedule for run in runs if run.schedule in schedules):
+            row = schedules[schedule]
+            mine = [run for run in runs if run.schedule == schedule]
+            if any(run.state == RunState.FAILED for run in mine):
+                what, mine = "could not start", [r for r in mine if r.state == RunState.FAILED]
+            else:
+                what = "missed"
+            times = [run.slot or run.created_at for run in mine]
+            place = _link("schedules", **{"show": row.name, "in": row.namespace})
+            items.append(
+                AttentionItem(
+                    kind="schedule",
+                    severity="warning",
+                    title=f"Schedule {row.name} {what} {counted(len(mine), 'run')}",
+                    reason=mine[0].reason or "It gave no reason.",
+                    count=len(mine),
+                    link=place,
+                    key=f"schedule {row.namespace} {row.name}",
+                    first_at=format_moment(min(times)),
+                    last_at=format_moment(max(times)),
+                    look=Look(label="Show the schedule", link=place),
+                )
+            )
+        return items
 
     async def _impossible(self, tx: ReadTx, shown: Shown) -> list[AttentionItem]:
         """Tells about jobs that no worker could run, each kind with the clause that fails."""
@@ -257,6 +390,54 @@ class Attention:
         catalog = self._engine.catalog
         await catalog.know(tx, {record.facts.shape for record in found})
         return [r for r in found if shown(catalog.shapes[r.facts.shape].namespace)]
+
+
+def _quarantined(bad: Sequence[JobRecord], only: str | None, *, exact: bool) -> list[AttentionItem]:
+    if not bad:
+        return []
+    where = {"dead": True} if only is None else {"dead": True, "namespace": only}
+    body = {"action": "retry", "where": where}
+    return [
+        AttentionItem(
+            kind="quarantined",
+            severity="error",
+            title=counted(len(bad), "quarantined job"),
+            reason="They may have killed their workers, several times. They do not run again by"
+            " themselves.",
+            count=len(bad),
+            exact=exact,
+            link=_link("jobs", dead="true", **({} if only is None else {"namespace": only})),
+            help=_help("Retry all dead jobs", "/api/v1/jobs/bulk", Action.CHANGE_JOBS, body),
+        )
+    ]
+
+
+async def _not_repeated(tx: ReadTx, rows: Sequence[WorkflowRow]) -> list[WorkflowRow]:
+    """Returns workflows that no newer one repeats."""
+    if not any(row.state == WorkflowState.FAILED for row in rows):
+        return []
+    about = await tx.workflows.about([row.id for row in rows])
+    repeated = {decode_details(one.body).supersedes for one in about.values()}
+    return [row for row in rows if row.id not in repeated]
+
+
+def _by_name(rows: Iterable[WorkflowRow]) -> list[list[WorkflowRow]]:
+    """Returns workflows of one name together, and those without one by themselves."""
+    groups: dict[tuple[str, str | int], list[WorkflowRow]] = {}
+    for row in rows:
+        groups.setdefault((row.namespace, row.name or row.id), []).append(row)
+    return list(groups.values())[:MAX_GROUPS]
+
+
+async def _by_queue(
+    tx: ReadTx, shown: Shown, step: int, start: int, end: int
+) -> dict[str, Figures]:
+    """Returns what happened in each queue in a range."""
+    found: dict[str, Figures] = {}
+    for row in await tx.series.between((SeriesKind.WORK,), step, start, end):
+        if shown(row.namespace):
+            found.setdefault(row.name, Figures()).merge(read_figures(row))
+    return found
 
 
 def _is_near(lease: Lease, now: int) -> bool:
@@ -440,8 +621,8 @@ def _help(label: str, path: str, needs: Action, body: Mapping[str, object] | Non
     return Help(label=label, method="POST", path=path, needs=needs.value, body=given)
 
 
-def _link(view: str, **query: str) -> str:
-    return f"{view}?{urlencode(query)}"
+def _link(view: str, **query: str | Sequence[int]) -> str:
+    return f"{view}?{urlencode(query, doseq=True)}"
 
 
 def _waiting(count: int) -> str:

@@ -17,7 +17,7 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
 from windlass.operations.rights import Rights, previewed_for
-from windlass.store.job_views import Views
+from windlass.store.sql.views import Views
 
 routes = Routes("/api/v1/jobs", "jobs")
 

@@ -237,6 +237,8 @@ class Table:
             completed=[cell.completed for cell in cells],
             failed=[cell.failed for cell in cells],
             stopped=[cell.stopped for cell in cells],
+            rejected=[cell.rejected for cell in cells],
+            canceled=[cell.canceled for cell in cells],
             retried=[cell.retried for cell in cells],
             lost=[cell.lost for cell in cells],
             queued=depth(State.QUEUED, State.RETRYING),

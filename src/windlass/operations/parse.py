@@ -23,6 +23,7 @@ from windlass.messages.reactions import parse_reactions
 from windlass.operations.rights import authorize
 
 TEXT_LIMIT: Final = 500  # characters that a list may search for
+MAX_IDS: Final = 1_000  # jobs that a filter may name
 
 
 def check_count(field: str, given: Sized, config: Config) -> None:
@@ -82,11 +83,14 @@ def job_filter(who: Identity, where: Where, key: str | None = None) -> JobFilter
     """Parses the filter of a list of jobs, limited to what the caller may see."""
     if where.regex:
         compile_pattern(where.regex)
+    if len(where.id) > MAX_IDS:
+        raise InvalidInput("id", f"at most {MAX_IDS:,} jobs", len(where.id))
     states = sorted({found.code for text in where.state for found in parse_state(text)})
     namespaces = who.namespaces or None
     if where.namespace is not None:
         namespaces = (namespace_of(where.namespace, who),)
     return JobFilter(
+        ids=tuple(sorted(set(where.id))),
         states=tuple(states),
         namespaces=namespaces,
         queue=where.queue,

@@ -10,10 +10,10 @@ from windlass.domain.access.rights import Action
 from windlass.domain.values.addresses import is_loopback
 from windlass.operations.dispatch.routes import Routes
 from windlass.server.http.asgi import Application, Receive, Scope, Send
+from windlass.server.http.authentication import Hosts
 from windlass.server.http.call import HttpCall
 from windlass.server.http.dispatch import Dispatcher
 from windlass.server.http.openapi import describe
-from windlass.server.http.origin import Hosts
 from windlass.server.plugins import PluginPages, server_parts
 from windlass.server.routes import ALL
 from windlass.server.serve import Listen, Serving

@@ -20,8 +20,8 @@ from windlass.operations.dispatch.routes import COUNTED, EACH, Route
 from windlass.operations.queries import Shapes
 from windlass.ports.clock import Clock
 from windlass.server.http.asgi import Scope
+from windlass.server.http.authentication import SAFE_METHODS
 from windlass.server.http.callers import source_of
-from windlass.server.http.origin import SAFE_METHODS
 from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.store import Store
 

@@ -1,7 +1,7 @@
 """Follows the event log, for event streams, the counters, the spans and the server's log."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -16,6 +16,7 @@ from windlass.engine.history.events import EventLines, EventReader, Line
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import give_way
 from windlass.server.metrics import Meters
+from windlass.server.tracing import JobSpans
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 
@@ -110,16 +111,6 @@ def _reason(event: Event, worker: str) -> str | None:
     return reason_of(event, to, worker or str(event.worker))
 
 
-class Spans(Protocol):
-    """Makes spans of events."""
-
-    def learn(self, job: int, stored: bytes, /) -> None: ...
-
-    async def prepare(self, store: Store, events: Sequence[Event], /) -> None: ...
-
-    def observe(self, events: Sequence[Event], after: int, /) -> None: ...
-
-
 class FeedReport(msgspec.Struct, frozen=True):
     """How many events one round read."""
 
@@ -138,7 +129,7 @@ class Feed(EventReader):
         meters: Meters,
         counted: CountedEvents,
         lines: EventLines | None = None,
-        spans: Spans | None = None,
+        spans: JobSpans | None = None,
     ) -> None:
         super().__init__(store)
         self._meters = meters

@@ -14,8 +14,7 @@ import uvicorn
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.loop_time import pass_time
-from windlass.server.connections.connection import Connection, Reception
-from windlass.server.connections.listener import Listener
+from windlass.server.connections.connection import Connection, Listener, Reception
 from windlass.server.connections.refusals import Count
 from windlass.server.connections.tls import Certificates, TlsFiles
 

@@ -19,11 +19,10 @@ from windlass.engine.engine import Engine
 from windlass.engine.verify import Violation, verify
 from windlass.simulator.agent import Agent
 from windlass.simulator.client import QUEUES, Client
-from windlass.simulator.faults import Trouble
 from windlass.simulator.jobs import Memory
 from windlass.simulator.network import Network, Request
 from windlass.simulator.processes import ProcessRegistry
-from windlass.simulator.scenario import Scenario, draw
+from windlass.simulator.scenario import Scenario, Trouble, draw
 from windlass.simulator.server import Server
 from windlass.simulator.stores import Stores
 from windlass.simulator.world import World

@@ -1,4 +1,7 @@
-"""Which jobs a list may show, and how their rows become views: the part without reads."""
+"""Which jobs a list may show, and how their rows become views: the part without reads.
+
+It also searches the texts of jobs for words and regular expressions.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -13,17 +16,98 @@ from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
 from windlass.domain.rows.views import JobFilter, JobSort, newest_attempt
 from windlass.domain.values.errors import InvalidInput
-from windlass.store.job_search import JobText, found_in, searches
+from windlass.domain.values.names import compile_pattern, looks_at_lines
 
+MAX_CHARACTERS: Final = 10_000  # characters of a text that are searched
+TOGETHER: Final = 50  # jobs that are searched at once for a pattern
 BLOCKED: Final = State.BLOCKED.code
 QUEUED: Final = State.QUEUED.code
 RETRYING: Final = State.RETRYING.code
 SUSPENDED: Final = State.SUSPENDED.code
 COMPLETED: Final = State.COMPLETED.code
 FAILED: Final = State.FAILED.code
+REJECTED: Final = State.REJECTED.code
 ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
 ENDED_CODES: Final = frozenset(state.code for state in TERMINAL)
 BAD_CODES: Final = ENDED_CODES - {COMPLETED}
+
+
+class JobText(NamedTuple):
+    """What filters by time, failure and text look at."""
+
+    job: int
+    created_at: int
+    finished_at: int | None
+    failure: int
+    message: str | None
+    reason: str | None
+    spec: bytes
+
+
+class _Searched(msgspec.Struct):
+    """The fields of a stored spec that are searched."""
+
+    task: str = ""
+    name: str | None = None
+    args: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Command(msgspec.Struct):
+    argv: list[str] = []
+    function: str = ""
+
+
+_searched = msgspec.json.Decoder(_Searched).decode
+
+
+_command = msgspec.json.Decoder(_Command).decode
+
+
+def searches(wanted: JobFilter) -> bool:
+    """Returns whether the filter looks for a text."""
+    return wanted.text is not None or wanted.pattern is not None
+
+
+def found_in(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
+    """Returns those of some jobs that have the text and the pattern of a filter."""
+    texts = [(row.job, _text_of(row)) for row in rows]
+    if wanted.text is not None:
+        sought = wanted.text.casefold()
+        texts = [
+            (job, text)
+            for job, text in texts
+            if sought in text.casefold() or str(job).startswith(sought)
+        ]
+    if wanted.pattern is None:
+        return [job for job, _ in texts]
+    find = compile_pattern(wanted.pattern)
+    if not looks_at_lines(wanted.pattern):
+        return [job for job, text in texts if find(text)]
+    found: list[int] = []
+    # One search of many texts takes little longer than one search of one.
+    for start in range(0, len(texts), TOGETHER):
+        some = texts[start : start + TOGETHER]
+        if find("\n".join(text for _, text in some)):
+            found += [job for job, text in some if find(text)]
+    return found
+
+
+def _text_of(row: JobText) -> str:
+    """Returns what is searched of a job, one text a line."""
+    spec = _searched(row.spec)
+    parts = (spec.name, spec.task, _command_of(spec), row.message, row.reason)
+    return "\n".join([part[:MAX_CHARACTERS] for part in parts if part])
+
+
+def _command_of(spec: _Searched) -> str:
+    """Returns a program with its arguments, a function's name, or what other tasks were given."""
+    try:
+        command = _command(spec.args)
+    except msgspec.DecodeError:
+        command = _Command()
+    if command.argv:
+        return " ".join(command.argv)
+    return command.function or bytes(spec.args)[: 4 * MAX_CHARACTERS].decode(errors="ignore")
 
 
 class Source(Enum):
@@ -95,6 +179,8 @@ class _ListedFields(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_ListedFields).decode
+
+
 _shape_decoder = msgspec.json.Decoder(Shape)
 
 

@@ -26,9 +26,11 @@ from windlass.store.job_filters import (
     ENDED_CODES,
     FAILED,
     QUEUED,
+    REJECTED,
     RETRYING,
     SUSPENDED,
     Candidate,
+    JobText,
     RowFilter,
     Source,
     allows,
@@ -37,12 +39,12 @@ from windlass.store.job_filters import (
     check_states,
     decode_shape,
     fitting,
+    searches,
     states_of,
     tells,
     tells_state,
 )
 from windlass.store.job_reads import JobReads, Seen, Stretch
-from windlass.store.job_search import JobText, searches
 
 SCAN: Final = 5_000  # rows that one call looks at
 CHUNK: Final = 500  # rows that are read at once
@@ -283,6 +285,8 @@ class JobLists(JobReads):
         """Returns the places that hold all wanted jobs, or their ids where those are few."""
         if wanted.workflow is not None:
             return (Source.WORKFLOW,)
+        if wanted.ids:
+            return sorted(wanted.ids, reverse=True)
         states = states_of(wanted)
         if states == {QUEUED}:
             few = await self._few_queued(SCAN)
@@ -402,6 +406,9 @@ class JobLists(JobReads):
     ) -> list[int]:
         """Returns those that match but perhaps for their states; reads texts not given."""
         ids = [row.job for row in rows]
+        if wanted.ids:
+            named = frozenset(wanted.ids)
+            ids = [job for job in ids if job in named]
         if asks_spec(wanted):
             specs = await self._specs(ids)
             ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
@@ -436,10 +443,10 @@ class JobLists(JobReads):
         depths = await self.queue_depths()
         return sum(depths.values()) if wanted.queue is None else depths.get(wanted.queue, 0)
 
-    async def dead_jobs(self, looked: int) -> list[JobRecord]:
-        """Returns failed jobs without a successor, among the newest that ended badly."""
+    async def failed_jobs(self, looked: int) -> list[JobRecord]:
+        """Returns failed and rejected jobs without a successor, of the newest that ended badly."""
         rows = await self._scan(Source.BAD, FIRST, looked, None)
-        ids = [row.job for row in rows if row.ended == FAILED]
+        ids = [row.job for row in rows if row.ended in (FAILED, REJECTED)]
         records = await self._records(ids)
         found = [records[job] for job in ids if job in records]
         return [record for record in found if not record.facts.superseded_by]
@@ -458,4 +465,4 @@ def _most(wanted: JobFilter) -> int:
 def _is_any(wanted: JobFilter, row_filter: RowFilter) -> bool:
     """Returns whether all jobs match that the columns of candidates let pass."""
     asks = asks_record(wanted) or asks_spec(wanted) or wanted.dead or wanted.current
-    return row_filter.is_any and not asks
+    return row_filter.is_any and not asks and not wanted.ids

@@ -1,13 +1,31 @@
-"""What lists of jobs need of a store: reads that each store does its own way."""
+"""What lists of jobs need of a store: one read each, by an index."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
 from windlass.domain.rows.views import Place
-from windlass.store.job_filters import Candidate, Source, Standing
-from windlass.store.job_search import JobText
+from windlass.store.job_filters import Candidate, JobText, Source, Standing
+from windlass.store.sql.jobs import records_of
+from windlass.store.sql.session import R, Role
+
+_SCANS = {
+    Source.JOBS: "scan_jobs",
+    Source.LEASES: "scan_leases",
+    Source.WAITS: "scan_waits",
+    Source.DUE: "scan_due",
+    Source.BAD: "scan_bad",
+    Source.WORKFLOW: "scan_workflow",
+}
+_SCANS_UP = {
+    Source.JOBS: "scan_jobs_up",
+    Source.LEASES: "scan_leases_up",
+    Source.WAITS: "scan_waits_up",
+    Source.DUE: "scan_due_up",
+    Source.BAD: "scan_bad_up",
+    Source.WORKFLOW: "scan_workflow_up",
+}
 
 
 class Stretch(NamedTuple):
@@ -33,36 +51,40 @@ class Seen(NamedTuple):
     texts: Mapping[int, JobText] | None = None
 
 
-class JobReads(ABC):
+class JobReads(Role, ABC):
     """The reads. Answers by id leave out unknown ids."""
 
     @abstractmethod
     async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
         """Returns these jobs in this order."""
 
-    @abstractmethod
     async def _scan(
         self, source: Source, below: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         """Returns the next jobs of a source below an id, descending."""
+        args = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
+        return await self._session.rows(Candidate, _SCANS[source], *args)
 
-    @abstractmethod
     async def _scan_up(
         self, source: Source, above: int, count: int, workflow: int | None
     ) -> list[Candidate]:
         """Returns the next jobs of a source above an id, ascending."""
+        args = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
+        return await self._session.rows(Candidate, _SCANS_UP[source], *args)
 
-    @abstractmethod
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         """Returns these jobs, descending."""
+        return await self._by_ids(Candidate, "light_jobs", ids)
 
-    @abstractmethod
     async def _few_queued(self, most: int) -> list[int] | None:
         """Returns the queued jobs in any order; None if there may be more than `most`."""
+        rows = await self._session.fetch("queued_jobs", most + 1)
+        return [row[0] for row in rows] if len(rows) <= most else None
 
-    @abstractmethod
     async def _leases_by_start(self, after: Place, count: int) -> list[Place]:
         """Returns when leases started, or were assigned, with their jobs, ascending."""
+        rows = await self._session.fetch("leases_by_start", *after, count)
+        return [(since, job) for since, job in rows]
 
     @abstractmethod
     async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
@@ -71,49 +93,62 @@ class JobReads(ABC):
         They are the first `count` at least, if there are so many.
         """
 
-    @abstractmethod
     async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
         """Returns the last events from number `start` on that ended jobs, with the jobs."""
+        rows = await self._session.fetch("ends_between", start, below, count)
+        return [(number, job) for number, job in rows]
 
-    @abstractmethod
     async def _event_bounds(self) -> tuple[int, int]:
         """Returns the numbers of the oldest and the newest event; (1, 0) without any."""
+        oldest, newest = (await self._session.fetch("event_bounds"))[0]
+        return oldest, newest
 
-    @abstractmethod
     async def _event_time(self, number: int) -> int | None:
         """Returns when the first event from this number on happened."""
+        found: int | None = await self._session.fetch_value("event_time", number)
+        return found
 
-    @abstractmethod
     async def _created_up_to(self, job: int) -> int | None:
         """Returns when the newest job up to this id was created."""
+        found: int | None = await self._session.fetch_value("created_up_to", job)
+        return found
 
-    @abstractmethod
-    async def _newest_job(self) -> int: ...
+    async def _newest_job(self) -> int:
+        return int(await self._session.fetch_value("newest_job"))
 
-    @abstractmethod
-    async def _oldest_job(self) -> int: ...
+    async def _oldest_job(self) -> int:
+        return int(await self._session.fetch_value("oldest_job"))
 
-    @abstractmethod
-    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]: ...
+    async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]:
+        rows = await self._session.fetch("jobs_of_key", self._session.texts(namespaces), key)
+        return [row[0] for row in rows]
 
-    @abstractmethod
-    async def _shapes(self) -> Iterable[ShapeRow]: ...
+    async def _shapes(self) -> Iterable[ShapeRow]:
+        return await self._session.rows(ShapeRow, "shapes_after", 0)
 
-    @abstractmethod
-    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]: ...
+    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
+        return dict(await self._fetch("job_specs", ids))
 
-    @abstractmethod
-    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]: ...
+    async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
+        rows = records_of(await self._fetch("job_records", ids))
+        return {row.facts.id: row for row in rows}
 
-    @abstractmethod
-    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]: ...
+    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
+        return await self._by_ids(JobText, "job_texts", ids)
 
-    @abstractmethod
-    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]: ...
+    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]:
+        return {row.job: row for row in await self._by_ids(Lease, "read_leases", ids)}
 
-    @abstractmethod
     async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
         """Returns where those of these jobs stand that are in `waits` or `due`."""
+        return await self._by_ids(Standing, "standings", ids)
 
-    @abstractmethod
-    async def _counters(self) -> Mapping[str, int]: ...
+    async def _counters(self) -> Mapping[str, int]:
+        return dict(await self._session.fetch("counters"))
+
+    async def _by_ids(self, kind: type[R], query: str, ids: Sequence[int]) -> list[R]:
+        """Returns records of these ids, of which there may be none."""
+        return await self._session.rows(kind, query, self._session.integers(ids)) if ids else []
+
+    async def _fetch(self, query: str, ids: Sequence[int]) -> list[Any]:
+        return await self._session.fetch(query, self._session.integers(ids)) if ids else []

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from windlass.ports.this_process import is_allowed, refuse_in_tests, under_django
 from windlass.transactions.drivers import POSTGRESQL, Driver
@@ -153,12 +153,6 @@ class Caught:
         self.is_undone = False
 
 
-class Takes(Protocol):
-    """Assigns ids to caught submissions."""
-
-    def __call__(self, count: int) -> Sequence[int]: ...
-
-
 class Savepoints:
     """What was caught on one connection, in the order of its savepoints."""
 
@@ -201,7 +195,7 @@ class Savepoints:
 class Catcher:
     """Catches what a test submits in transactions; `take` assigns the ids of its jobs."""
 
-    def __init__(self, take: Takes) -> None:
+    def __init__(self, take: Callable[[int], Sequence[int]]) -> None:
         self._take = take
         self._caught: list[Caught] = []
         self._watched: dict[int, tuple[Any, Savepoints, Undo]] = {}

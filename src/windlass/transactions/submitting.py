@@ -10,9 +10,8 @@ from windlass.tasks.submitting import Submits, about_one
 from windlass.tasks.values.containers import named_arguments
 from windlass.transactions.catching import active_catcher, watch_later
 from windlass.transactions.drivers import POSTGRESQL, Driver, find_driver
-from windlass.transactions.failures import explain_failure
 from windlass.transactions.requests import Request, check_request
-from windlass.transactions.statements import Plan, Rows, on_postgres, on_sqlite
+from windlass.transactions.statements import Plan, Rows, explain_failure, on_postgres, on_sqlite
 
 P = ParamSpec("P")
 R = TypeVar("R")

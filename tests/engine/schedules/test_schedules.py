@@ -111,6 +111,8 @@ async def test_after_an_outage_the_catch_up_policy_decides(
     await table.go_to("2023-11-15T05:30:00Z")
     await table.tick()
     assert [shown(run.slot)[11:16] for run in await table.runs()] == expected
+    skipped = [shown(slot)[11:16] for slot in await table.missed()]
+    assert skipped == ([] if expected[:1] == ["23:00"] else ["23:00"])
     said = [e.reason for e in await memory_rig.events() if e.kind == EventKind.SCHEDULE]
     missed = "Schedule nightly missed slots from 2023-11-14T23:00:00.000Z on"
     assert (missed in said) == (expected[:1] != ["23:00"])

@@ -8,7 +8,7 @@ from typing import Any
 from tests.engine.support.rig import Rig
 from windlass.client.webhooks import HttpCourier
 from windlass.domain.lifecycle.workflow_state import WorkflowState
-from windlass.domain.schedules import ReactionRow, RunRow, RunState, ScheduleRow
+from windlass.domain.schedules import MISSED, ReactionRow, RunRow, RunState, ScheduleRow
 from windlass.domain.values.addresses import parse_networks
 from windlass.domain.values.ids import WorkflowId
 from windlass.domain.values.quantities import parse_moment
@@ -80,7 +80,14 @@ class Timetable:
         await self.rig.advance(parse_moment(moment, "moment") - self.rig.now)
 
     async def runs(self, name: str = "nightly") -> list[RunRow]:
-        """The runs of a schedule, oldest first."""
+        """The runs of a schedule, oldest first, without the slots that were missed."""
+        return [run for run in await self._all_runs(name) if run.reason != MISSED]
+
+    async def missed(self, name: str = "nightly") -> list[int | None]:
+        """The first slots that were missed each time, oldest first."""
+        return [run.slot for run in await self._all_runs(name) if run.reason == MISSED]
+
+    async def _all_runs(self, name: str) -> list[RunRow]:
         return list(reversed((await self.schedules.show(NAMESPACE, name)).runs))
 
     async def states(self, name: str = "nightly") -> list[str]:

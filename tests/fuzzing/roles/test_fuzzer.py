@@ -263,3 +263,12 @@ def test_a_corpus_that_cannot_be_written_costs_no_run(tmp_path: Path) -> None:
     assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
     assert any("the corpus was not updated" in line for line in messages)
     assert len(world.objects("statistics")) == 1
+
+
+def test_a_run_that_finds_nothing_new_gives_its_slot_back(tmp_path: Path) -> None:
+    world = World(tmp_path, more="until_quiet: 1s")
+    run(world.build_and_schedule(world.commit("good")))
+    said: list[str] = []
+    report = run(world.fuzz(budget_ms=120_000, notify=said.append))
+    assert "nothing new in 1s: the run ends" in said
+    assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)

@@ -109,6 +109,10 @@ def test_among_equals_the_oldest_is_fuzzed_next() -> None:
     assert fuzzing_order(schedule(1, 0, 0, 1)) == ["c1", "c2", "c0", "c3"]
 
 
+def test_the_newest_of_equals_can_be_fuzzed_first() -> None:
+    assert fuzzing_order(schedule(1, 0, 0, 1), newest=True) == ["c2", "c1", "c3", "c0"]
+
+
 def test_fuzzing_is_counted() -> None:
     counted = count_fuzzing(schedule(0, 0, 0, 0), "c1")
     assert [entry.fuzz_count for entry in counted] == [0, 1, 0, 0]

@@ -11,7 +11,7 @@ from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.app import ROUTES
-from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https
+from windlass.server.http.authentication import SAFE_METHODS, Hosts, came_by_https
 
 EVIL: Final = "evil.example"
 

@@ -270,6 +270,95 @@ def test_attention_shows_only_what_the_caller_sees() -> None:
     run(scenario())
 
 
+def test_failures_are_told_by_error_and_exactly_these_are_retried() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            worker = await server.worker("w", slots=99)
+            team = {"namespace": "team", "retries": 0}
+            first = await server.submit(
+                *[job(name=name, **team) for name in ("a1", "a2", "b", "c")]
+            )
+            refused = await server.submit(job(name="d", **team))
+            given = (await worker.sync(want=99)).jobs
+            ends = {first: "no row 1", first + 1: "no row 2", first + 2: "disk full"}
+            done = [
+                Finished(one.job, one.attempt, "failed", 1, "execution", ends[one.job])
+                if one.job in ends
+                else Finished(
+                    one.job, one.attempt, "failed", None, "configuration", "no", misfit=True
+                )
+                if one.job == refused
+                else Finished(one.job, one.attempt)
+                for one in given
+            ]
+            await worker.sync(finished=tuple(done))
+            items = (await get(server.admin, ATTENTION, namespace="team"))["items"]
+            by_title = {one["title"]: one for one in items}
+            assert set(by_title) == {
+                "2 jobs (a…) failed",
+                f"Job {first + 2} (b) failed",
+                f"Job {refused} (d) was rejected",
+            }
+            both = by_title["2 jobs (a…) failed"]
+            assert both["first_at"] <= both["last_at"]
+            listed = (await server.admin.get(f"/api/v1/{both['link']}")).json()
+            assert [one["id"] for one in listed["jobs"]] == [first + 1, first]
+            assert both["help"]["needs"] == "change-jobs"
+            reply = await server.admin.post(both["help"]["path"], json=both["help"]["body"])
+            assert reply.json()["applied"] == 2
+            left = {one["title"] for one in (await get(server.admin, ATTENTION))["items"]}
+            assert left == set(by_title) - {"2 jobs (a…) failed"}
+            limited = await server.role(Role.VIEWER, "elsewhere")
+            assert (await get(limited, ATTENTION))["items"] == []
+            assert (await limited.get(f"/api/v1/{both['link']}")).json()["jobs"] == []
+            viewer = await server.role(Role.VIEWER, "team")
+            refusal = await viewer.post(both["help"]["path"], json=both["help"]["body"])
+            assert refusal.status_code == 403
+
+    run(scenario())
+
+
+def test_a_failed_workflow_is_told_once_with_what_failed_in_it() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            worker = await server.worker("w", slots=9)
+            jobs = [
+                job(name="compile", retries=0),
+                job(name="lint", retries=0, allow_failure=True),
+                job(name="deploy", after=["compile"]),
+            ]
+            body = {"workflow": {"name": "nightly"}, "jobs": jobs}
+            reply = await server.admin.post("/api/v1/jobs", json=body)
+            assert reply.status_code == 201, reply.text
+            given = (await worker.sync(want=9)).jobs
+            ends = [
+                Finished(one.job, one.attempt, "failed", 3, "execution", "exit code 3")
+                for one in given
+            ]
+            await worker.sync(finished=tuple(ends))
+            (item,) = (await get(server.admin, ATTENTION))["items"]
+            compiled = reply.json()["ids"][0]
+            assert item["title"] == "Workflow nightly failed"
+            assert item["reason"] == f"Job {compiled} (compile) failed: exit code 3"
+            assert item["key"] == "failed_workflow default nightly"
+            done = await server.admin.post(item["help"]["path"], json=item["help"]["body"])
+            assert done.status_code == 200, done.text
+            assert (await get(server.admin, ATTENTION))["items"] == []
+
+    run(scenario())
+
+
+def test_a_filter_by_id_takes_a_bounded_number() -> None:
+    async def scenario() -> None:
+        async with counting_server() as server:
+            many = {"action": "retry", "where": {"id": list(range(1, 1_002))}}
+            reply = await server.admin.post("/api/v1/jobs/bulk", json=many)
+            assert reply.status_code == 422
+            assert error_of(reply)["message"] == "expected id to be at most 1,000 jobs, got 1001"
+
+    run(scenario())
+
+
 def test_attention_tells_of_a_worker_on_probation_and_how_to_end_it() -> None:
     async def scenario() -> None:
         async with counting_server() as server:

@@ -1,4 +1,4 @@
-"""`store/inline.py`: a coroutine runs to its end in one step, or is refused."""
+"""`store/sqlite/session.py`: a coroutine runs to its end in one step, or is refused."""
 
 from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
@@ -8,8 +8,8 @@ import pytest
 from tests.store.conformance.driver import Driver
 from tests.store.conformance.rows import ticket
 from windlass.ports.loop_time import SLICE_S, STEP, give_way, give_way_if_long
-from windlass.store.inline import drive
 from windlass.store.sql.transaction import WriteTx
+from windlass.store.sqlite.session import drive
 
 
 async def three() -> int:

@@ -198,6 +198,18 @@ def test_text_and_patterns_are_found_in_names_commands_and_messages(store: Drive
     assert listed(store, JobSort.OLDEST, text="build-1", pattern="0$") == [10]
 
 
+def test_jobs_are_found_by_id_unless_another_filter_leaves_them_out(store: Driver) -> None:
+    store.transact(hourly)
+    assert listed(store, ids=(2, 3, 7, 99)) == [7, 3, 2]
+    assert listed(store, JobSort.OLDEST, 1, ids=(2, 3, 7)) == [2, 3, 7]
+    assert listed(store, JobSort.FINISHED, ids=(2, 3, 7)) == [3, 7]  # the order of their ends
+    assert listed(store, JobSort.PRIORITY, ids=(2, 3, 4)) == [4, 2]
+    assert listed(store, ids=(2, 3, 7), states=(FAILED,)) == [7, 3]
+    assert listed(store, ids=(3, 4), namespaces=("nobody",)) == []
+    assert listed(store, ids=(3, 4), workflow=5) == []
+    assert store.read(partial(_count, wanted=JobFilter(ids=(2, 3, 99)))) == JobCount(2, 2, True)
+
+
 def test_failure_classes_select_jobs(store: Driver) -> None:
     store.transact(hourly)
     assert listed(store, failures=(FailureClass.TIMEOUT.code,)) == [3]

@@ -124,6 +124,20 @@ def test_runs_that_wait_come_first_and_ended_ones_are_history(store: Driver) -> 
     assert [run.slot for run in before] == [4, 3]
 
 
+def test_runs_that_never_started_are_found_among_the_newest_that_ended(store: Driver) -> None:
+    rows = [schedule_run(1, n, state=2 + n, changed_at=n) for n in (1, 2, 3)]  # ended, skipped, …
+
+    async def fill(tx: WriteTx) -> None:
+        await tx.schedules.insert(schedule("s"))
+        await tx.schedules.add_runs([*rows, schedule_run(1, 4, state=1, changed_at=9)])
+
+    store.transact(fill)
+    found = [run.slot for run in store.read(lambda tx: tx.schedules.unstarted(0, 10))]
+    assert found == [3, 2]
+    assert [run.slot for run in store.read(lambda tx: tx.schedules.unstarted(3, 10))] == [3]
+    assert [run.slot for run in store.read(lambda tx: tx.schedules.unstarted(0, 1))] == [3]
+
+
 def test_a_run_changes_and_goes_with_its_schedule(store: Driver) -> None:
     store.transact(lambda tx: tx.schedules.insert(schedule("s")))
     (run,) = store.transact(lambda tx: tx.schedules.add_runs([schedule_run(1, 5)]))

@@ -5,8 +5,7 @@ from tests.store.conformance.rows import COMPLETED, FAILED, RUNNING, event, job_
 from windlass.domain.matching.workers import KEPT_METADATA, PastMetadata
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.domain.values.ids import JobId
-from windlass.store.sql.series import CompletedOn, Completions
-from windlass.store.sql.statistics import Looked, Taken
+from windlass.store.sql.statistics import CompletedOn, Completions, Looked, Taken
 from windlass.store.sql.transaction import WriteTx
 
 SPEC = new_job(1).spec

@@ -10,10 +10,10 @@ from tests.store.postgres.conftest import OpenStore
 from tests.support.running import run
 from windlass.domain.lifecycle.states import TRANSITION_CODES
 from windlass.domain.values.errors import Conflict
-from windlass.store.migrations import FIRST_VERSION, Step
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import open_connection
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sql.queries import FIRST_VERSION, Step
 from windlass.store.sql.transaction import ReadTx
 
 CATALOG = {

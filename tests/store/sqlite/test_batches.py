@@ -9,7 +9,7 @@ from tests.store.sqlite.driving import START_MS, close, open_store, read, transa
 from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
 from windlass.store.sql.transaction import WriteTx
-from windlass.store.sqlite.bulk import WIDTHS, BulkInsert
+from windlass.store.sqlite.statements import WIDTHS, BulkInsert
 
 
 @pytest.mark.parametrize("count", [0, 1, WIDTHS[1], WIDTHS[0] - 1, WIDTHS[0], 137])

@@ -10,7 +10,7 @@ import pytest
 from tests.store.sqlite.driving import close, open_store, read, transact
 from windlass.domain.rows.events import Event
 from windlass.store.sql.transaction import ReadTx
-from windlass.store.sqlite import checkpoints
+from windlass.store.sqlite import connection
 from windlass.store.sqlite.connection import open_reader
 from windlass.store.sqlite.store import SqliteStore
 
@@ -26,7 +26,7 @@ def wal_size(store: SqliteStore) -> int:
 
 @pytest.fixture
 def small_wal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoints, "PAGES", 100)
+    monkeypatch.setattr(connection, "PAGES", 100)
 
 
 @pytest.mark.usefixtures("small_wal")

@@ -10,7 +10,7 @@ import pytest
 from tests.store.sqlite.driving import StandingClock, close, open_store, transact
 from windlass.domain.rows.events import Event
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.sqlite import checkpoints
+from windlass.store.sqlite import connection
 from windlass.store.sqlite.backup import back_up
 from windlass.store.sqlite.file_lock import EMBEDDED, holding
 from windlass.store.sqlite.store import SqliteStore
@@ -90,7 +90,7 @@ def test_without_the_file_everything_begins_anew(path: Path, exclusive: bool) ->
 def test_how_far_the_file_has_come_is_noted_while_it_is_used(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoints, "PAGES", 10)
+    monkeypatch.setattr(connection, "PAGES", 10)
     store = open_store(path)
     assert holding(path).newest == 3
     event = EVENT._replace(reason="x" * 1_000)

@@ -9,8 +9,8 @@ import pytest
 from tests.store.sqlite.driving import close, open_store, transact
 from windlass.domain.lifecycle.states import TRANSITION_CODES
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.migrations import FIRST_VERSION, Step, latest
-from windlass.store.sqlite.migrate import STEPS, create, migrate, schema_version
+from windlass.store.sql.queries import FIRST_VERSION, Step, latest
+from windlass.store.sqlite.connection import STEPS, create, migrate, schema_version
 
 SECOND = (Step(2, "notes", "CREATE TABLE notes (note TEXT)"),)
 THIRD = Step(3, "numbers", "ALTER TABLE notes ADD COLUMN number INTEGER DEFAULT 3")

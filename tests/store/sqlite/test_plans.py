@@ -11,8 +11,7 @@ from tests.store.sqlite.driving import Steps, close, fill, open_store, transact
 from windlass.store.sql.places import Probe
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sqlite.connection import open_reader, open_writer
-from windlass.store.sqlite.rows import integers
-from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.statements import QUERIES, integers
 
 # Those that walk over a whole table, each with the reason why it may.
 WALKS = {

@@ -15,8 +15,7 @@ from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory
 from windlass.worker.core.agent_core import RIVALRY
-from windlass.worker.keeper.client import MARKER
-from windlass.worker.keeper.leftovers import kill_leftovers
+from windlass.worker.keeper.client import MARKER, kill_leftovers
 from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import boot_id
 

@@ -62,7 +62,10 @@ export function describe(
   const names = { ...search, failure, ...left };
   for (const [key, value] of Object.entries(names)) {
     const name = key as keyof JobsFilter;
-    if (Array.isArray(value)) {
+    if (name === "id" && Array.isArray(value)) {
+      const label = value.length === 1 ? `job ${value[0]}` : `these ${value.length} jobs`;
+      found.push({ key, label, without: { ...search, id: undefined } });
+    } else if (Array.isArray(value)) {
       for (const item of value) {
         const rest = value.filter((other) => other !== item);
         const without = { ...search, [name]: rest.length > 0 ? rest : undefined };

@@ -1,10 +1,11 @@
 import { createRoute, lazyRouteComponent } from "@tanstack/react-router";
-import { flag, many, one, type RawSearch, whole } from "../../search";
+import { flag, many, one, type RawSearch, whole, wholes } from "../../search";
 import { shellRoute } from "../../shell/shellRoute";
 import type { JobsFilter } from "../../ui/links";
 
 export function jobsSearch(raw: RawSearch): JobsFilter {
   return {
+    id: wholes(raw, "id"),
     state: many(raw, "state"),
     queue: one(raw, "queue"),
     task: one(raw, "task"),

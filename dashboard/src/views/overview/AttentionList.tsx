@@ -7,9 +7,12 @@ import { parseSearch } from "../../search";
 import { Button, SMALL_LINK } from "../../ui/Button";
 import { count, counted, sentence } from "../../ui/format";
 import { Icon } from "../../ui/Icon";
+import { Menu } from "../../ui/Menu";
 import { notify, notifyError } from "../../ui/Notices";
 import { Section } from "../../ui/Page";
+import { Time } from "../../ui/Time";
 import styles from "./Overview.module.css";
+import { SILENCES, useSilences } from "./silences";
 
 const FEW = 12; // that are shown before somebody asks for all
 
@@ -25,14 +28,27 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
     refetchInterval: 60_000,
   });
   const [isWhole, setWhole] = useState(false);
-  const items = found.data?.items ?? [];
+  const silences = useSilences();
+  const all = found.data?.items ?? [];
+  const items = all.filter((item) => !silences.silent(keyOf(item)));
   const shown = isWhole || items.length <= FEW + 1 ? items : items.slice(0, FEW);
   if (!found.data) return null;
+  const silenced = all.length > items.length && (
+    <p className={styles.calm}>
+      {counted(all.length - items.length, "entry", "entries")} silenced in this browser.
+      <Button small kind="quiet" onClick={silences.clear}>
+        Show again
+      </Button>
+    </p>
+  );
   if (items.length === 0) {
     return (
-      <p className={styles.calm}>
-        <Icon name="check" /> Nothing needs attention.
-      </p>
+      <>
+        <p className={styles.calm}>
+          <Icon name="check" /> Nothing {silenced ? "else " : ""}needs attention.
+        </p>
+        {silenced}
+      </>
     );
   }
   return (
@@ -44,8 +60,20 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
             <div className={styles.what}>
               <ItemLink item={item} />
               <p>{sentence(item.reason)}</p>
+              <When item={item} />
             </div>
-            <NextStep item={item} />
+            <div className={styles.steps}>
+              <NextStep item={item} />
+              <Menu
+                small
+                kind="quiet"
+                label="Silence"
+                items={SILENCES.map(({ label, until }) => ({
+                  label,
+                  onSelect: () => silences.silence(keyOf(item), until(new Date())),
+                }))}
+              />
+            </div>
           </li>
         ))}
       </ul>
@@ -56,7 +84,27 @@ export function AttentionList({ namespace }: { namespace: string | undefined }) 
           </Button>
         </div>
       )}
+      {silenced}
     </Section>
+  );
+}
+
+function keyOf(item: Item): string {
+  return item.key || `${item.kind} ${item.link}`;
+}
+
+/** When the first and the last of them failed; once if that is the same. */
+function When({ item: { first_at, last_at, count } }: { item: Item }) {
+  if (!first_at || !last_at) return null;
+  return (
+    <p className={styles.times}>
+      {count > 1 && (
+        <>
+          first <Time at={first_at} />, last{" "}
+        </>
+      )}
+      <Time at={last_at} />
+    </p>
   );
 }
 
@@ -66,15 +114,18 @@ function placeOf(link: string): { to: "/" } {
   return { to: `/${path}`, search: parseSearch(query) } as unknown as { to: "/" };
 }
 
-/** A request that helps, for those who may make it; for others, where to go on. */
+/** A request that helps, for those who may make it, and where to go on. */
 function NextStep({ item: { help, look } }: { item: Item }) {
   const may = useMay(help?.needs ?? "");
-  if (help && may) return <HelpButton help={help} />;
-  if (!look) return null;
   return (
-    <Link {...placeOf(look.link)} className={SMALL_LINK}>
-      {look.label}
-    </Link>
+    <>
+      {help && may && <HelpButton help={help} />}
+      {look && (
+        <Link {...placeOf(look.link)} className={SMALL_LINK}>
+          {look.label}
+        </Link>
+      )}
+    </>
   );
 }
 

@@ -71,6 +71,7 @@ export function Charts({ overview, namespace, shown, onRange, onPoint }: Props) 
           { label: "submitted", values: shown.submitted, tone: "waiting", dashed: true },
           { label: "completed", values: shown.completed, tone: "good", filled: true },
           { label: "failed", values: shown.failed, tone: "bad" },
+          { label: "rejected", values: shown.rejected, tone: "warn" },
         ],
         { points: "ended" },
       )}

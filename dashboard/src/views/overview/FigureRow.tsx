@@ -53,6 +53,12 @@ export function FigureRow({ overview, search }: { overview: Overview; search: Ov
         <Figure label="failed">
           <JobCount value={sum(total.failed)} filter={{ ...range, state: ["failed"] }} />
         </Figure>
+        <Figure label="rejected">
+          <JobCount value={sum(total.rejected)} filter={{ ...range, state: ["rejected"] }} />
+        </Figure>
+        <Figure label="canceled">
+          <JobCount value={sum(total.canceled)} filter={{ ...range, state: ["canceled"] }} />
+        </Figure>
       </Group>
     </Card>
   );

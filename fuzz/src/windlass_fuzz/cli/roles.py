@@ -48,7 +48,7 @@ from windlass_fuzz.roles.coverage import (
     parse_shard,
 )
 from windlass_fuzz.roles.engine_factory import cores_of
-from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
+from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport, RunBounds
 from windlass_fuzz.roles.plan import BuildPlan, FuzzPlan, Planner
 
 T = TypeVar("T")
@@ -62,6 +62,12 @@ Budget = Annotated[
 ]
 UntilBug = Annotated[
     bool, Parameter(name="--until-bug", show_default=False, help="Stop at the first bug.")
+]
+UntilQuiet = Annotated[
+    str | None,
+    Parameter(
+        help="Stop once nothing new was found for so long. Default: the solver file's until_quiet."
+    ),
 ]
 
 
@@ -142,6 +148,7 @@ def fuzz_next(
     commit: Commit = None,
     budget: Budget = None,
     until_bug: UntilBug = False,
+    until_quiet: UntilQuiet = None,
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
@@ -149,7 +156,8 @@ def fuzz_next(
     """Fuzz the least fuzzed commit, file what is found, and count the run."""
 
     async def step(context: FuzzContext) -> FuzzReport:
-        return await _fuzz(context, commit, budget, until_bug, json, counted=True)
+        bounds = _bounds(budget, until_bug, until_quiet)
+        return await _fuzz(context, commit, bounds, json, counted=True)
 
     async def plan(context: FuzzContext) -> FuzzPlan:
         notify = Progress(context.pipeline.runtime.clock, json).notify
@@ -171,13 +179,15 @@ def campaign(
     *,
     budget: Budget = None,
     until_bug: UntilBug = False,
+    until_quiet: UntilQuiet = None,
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
     """Fuzz a commit that `select` returned, without changing the schedule."""
 
     async def step(context: FuzzContext) -> FuzzReport:
-        return await _fuzz(context, commit, budget, until_bug, json, counted=False)
+        bounds = _bounds(budget, until_bug, until_quiet)
+        return await _fuzz(context, commit, bounds, json, counted=False)
 
     print_fuzzed(run_step(solver, location, step), solver, json)
 
@@ -273,6 +283,7 @@ def run_all(
     rounds: Annotated[int, Parameter(help="How many commits to fuzz.")] = 1,
     budget: Budget = None,
     until_bug: UntilBug = False,
+    until_quiet: UntilQuiet = None,
     location: Location = DEFAULT_LOCATION,
     json: Flag = False,
 ) -> None:
@@ -289,7 +300,7 @@ def run_all(
     async def step(context: FuzzContext) -> Everything:
         progress = Progress(context.pipeline.runtime.clock, json)
         everything = run_everything(
-            context, progress, rounds, parse_budget_ms(budget), until_bug, fuzzed
+            context, progress, rounds, _bounds(budget, until_bug, until_quiet), fuzzed
         )
         return await stop_on_sigterm(everything, RELEASED)
 
@@ -326,27 +337,32 @@ async def stop_on_sigterm(
 
 
 async def _fuzz(
-    context: FuzzContext, commit: str | None, budget: str | None, until_bug: bool, json: bool,
-    *, counted: bool,
+    context: FuzzContext, commit: str | None, bounds: RunBounds, json: bool, *, counted: bool
 ) -> FuzzReport:  # fmt: skip
     progress = Progress(context.pipeline.runtime.clock, json)
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
-            until_bug=until_bug, budget_ms=parse_budget_ms(budget),
+            budget_ms=bounds.budget_ms, until_bug=bounds.until_bug, quiet_ms=bounds.quiet_ms,
         )  # fmt: skip
         if counted:
             return await stop_on_sigterm(role.run_once(commit), RELEASED)
         return await stop_on_sigterm(role.campaign(await role.resolve_built(commit or "")))
 
 
-def parse_budget_ms(budget: str | None) -> int:
+def _bounds(budget: str | None, until_bug: bool, until_quiet: str | None) -> RunBounds:
+    return RunBounds(
+        parse_budget_ms(budget), until_bug, parse_budget_ms(until_quiet, "until_quiet")
+    )
+
+
+def parse_budget_ms(budget: str | None, field: str = "budget") -> int:
     """Returns the milliseconds of a budget, and 0 for the solver's own."""
     if budget is None:
         return 0
-    given = parse_duration_ms(budget, "budget")
+    given = parse_duration_ms(budget, field)
     if given == 0:
-        raise InvalidInput("budget", "more than 0", budget)
+        raise InvalidInput(field, "more than 0", budget)
     return given
 
 

@@ -12,7 +12,7 @@ from windlass_fuzz.processes.workspace import workspace
 from windlass_fuzz.roles.builder import Builder
 from windlass_fuzz.roles.coverage import CoverageRole
 from windlass_fuzz.roles.engine_factory import cores_of
-from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
+from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport, RunBounds
 from windlass_fuzz.roles.manager import Manager
 from windlass_fuzz.sources.mirror import SubmoduleUnreachable
 from windlass_fuzz.sources.open import open_commit_source
@@ -29,8 +29,7 @@ async def run_everything(
     context: FuzzContext,
     progress: Progress,
     rounds: int,
-    budget_ms: int,
-    until_bug: bool,
+    bounds: RunBounds,
     fuzzed: Callable[[FuzzReport], None],
 ) -> Everything:
     """Finds commits, builds all queued ones, maps coverage if there is no map, then fuzzes.
@@ -48,12 +47,12 @@ async def run_everything(
             progress.notify(f"no coverage map: {error}")
     reports = []
     for _ in range(rounds):
-        report = await fuzz_one(context, progress, budget_ms, until_bug)
+        report = await fuzz_one(context, progress, bounds)
         if report.outcome == "nothing" and failed:
             report.why += f"; {count_of(len(failed), 'build')} failed"
         reports.append(report)
         fuzzed(report)
-        if report.outcome == "nothing" or (until_bug and report.findings):
+        if report.outcome == "nothing" or (bounds.until_bug and report.findings):
             break
     return Everything(reports, failed)
 
@@ -111,13 +110,11 @@ async def map_coverage(context: FuzzContext, progress: Progress) -> None:
     progress.notify(f"coverage: {functions} reached by {tests}")
 
 
-async def fuzz_one(
-    context: FuzzContext, progress: Progress, budget_ms: int, until_bug: bool
-) -> FuzzReport:
+async def fuzz_one(context: FuzzContext, progress: Progress, bounds: RunBounds) -> FuzzReport:
     """Runs the fuzzer once."""
     with workspace(context.work, context.solver.name, "fuzzer") as folder, progress.live():
         role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
-            budget_ms=budget_ms, until_bug=until_bug,
+            budget_ms=bounds.budget_ms, until_bug=bounds.until_bug, quiet_ms=bounds.quiet_ms,
         )  # fmt: skip
         return await role.run_once()

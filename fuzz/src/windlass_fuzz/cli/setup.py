@@ -1,12 +1,17 @@
 """Commands that set up a pipeline: in a bucket, on a fleet, on GitHub Actions."""
 
 import asyncio
+import os
 import shlex
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit
+
+from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json
+from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
 from windlass.messages.schedules import SchedulePut
 from windlass.messages.workers import Changed
@@ -23,19 +28,91 @@ from windlass_fuzz.cli.app import (
     run_step,
     warn,
 )
+from windlass_fuzz.cli.progress import Progress
+from windlass_fuzz.cli.report_output import say_built, say_fuzzed
+from windlass_fuzz.cli.roles import RELEASED, parse_budget_ms, stop_on_sigterm
 from windlass_fuzz.config.fleet_schedules import WorkerCommand, schedules_of
 from windlass_fuzz.config.github_workflows import check_file, plain_check, workflows_of
-from windlass_fuzz.config.solver_file import find_solver, load_named
+from windlass_fuzz.config.recognition import current_branch, recognise, solver_file
+from windlass_fuzz.config.solver_file import SUFFIXES, find_solver, load_named
 from windlass_fuzz.errors import InvalidSetting
+from windlass_fuzz.processes.workspace import workspace
+from windlass_fuzz.roles.builder import Builder, BuildReport
+from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
 from windlass_fuzz.sources.mirror import check_repository
 from windlass_fuzz.state.open import check_bucket_name
 
 
 @fuzz.command
 def init(
-    solver: SolverName, /, *, location: Location = DEFAULT_LOCATION, json: Json = False
+    solver: Annotated[str, Parameter(help="The solver file, its name, or a project's folder.")],
+    /,
+    *,
+    budget: Annotated[
+        str | None,
+        Parameter(help="Of a project's folder: also fuzz its newest commit for so long."),
+    ] = None,
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
 ) -> None:
-    """Check the solver file and its bucket, and make builds expire after seven days."""
+    """Check the solver file and its bucket, and make builds expire after seven days.
+
+    For a folder with CMake, Meson, Autotools, a Makefile or scripts for OSS-Fuzz, writes the solver
+    file first, builds the newest commit, and exits with 1 if that fails.
+    """
+    if Path(solver).is_dir() and not any(Path(f"{solver}{end}").is_file() for end in SUFFIXES):
+        name = _describe(Path(solver))
+        _init(name, location, json)
+        _try_out(name, budget, location, json)
+    else:
+        _init(solver, location, json)
+
+
+def _describe(folder: Path) -> str:
+    """Writes a solver file for a project, unless there is one; returns its name."""
+    project = recognise(folder)
+    file = Path(f"{project.name}.yaml")
+    if file.exists():
+        warn(f"{file} is already there and stays as it is; remove it to write another")
+        return str(file)
+    file.write_text(solver_file(project, os.path.relpath(folder), current_branch(folder)))
+    targets = ", ".join(f"{name} ({source})" for name, source in project.harnesses.items())
+    warn(f"{file}: {project.system}, targets {targets}")
+    return str(file)
+
+
+def _try_out(name: str, budget: str | None, location: Location, json: bool) -> None:
+    """Builds the newest commit, and fuzzes it if there is a budget."""
+
+    async def step(context: FuzzContext) -> tuple[BuildReport, FuzzReport | None]:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        solver, pipeline = context.solver, context.pipeline
+        with workspace(context.work, solver.name, "builder") as folder:
+            building = Builder(solver, pipeline, folder, progress.notify).run_once(solver.branch)
+            built = await stop_on_sigterm(building, RELEASED)
+        if built.outcome != "built" or budget is None:
+            return built, None
+        with workspace(context.work, solver.name, "fuzzer") as folder, progress.live():
+            fuzzer = Fuzzer(
+                solver, pipeline, folder, progress.notify, progress.fuzzing_progress,
+                budget_ms=parse_budget_ms(budget),
+            )  # fmt: skip
+            return built, await stop_on_sigterm(fuzzer.run_once(built.commit), RELEASED)
+
+    built, fuzzed = run_step(name, location, step)
+    if json:
+        print_json({"built": built, "fuzzed": fuzzed})
+    else:
+        say_built(built, name)
+        if fuzzed is not None:
+            say_fuzzed(fuzzed, name)
+        elif built.outcome == "built":
+            say(f"next: windlass fuzz run {name} --budget 10m")
+    if built.outcome == "failed":
+        raise SystemExit(FAILED)
+
+
+def _init(solver: str, location: Location, json: bool) -> None:
     described = load_named(solver)
     check_options(described)
     asyncio.run(check_repository(described.repository, *described.branch_names))

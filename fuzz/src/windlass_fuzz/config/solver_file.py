@@ -42,7 +42,7 @@ from windlass_fuzz.config.matrix_settings import MatrixSettings, choose_combinat
 from windlass_fuzz.config.seed_settings import SeedSettings, check_seed_settings
 from windlass_fuzz.config.settings import convert_settings
 from windlass_fuzz.errors import InvalidSetting
-from windlass_fuzz.state.rules import EXTENSIONS
+from windlass_fuzz.state.rules import EXTENSIONS, Order
 
 Role = Literal["manager", "builder", "fuzzer", "coverage"]
 
@@ -119,6 +119,8 @@ class RoleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One solver. `budget` is how long a fuzzer's run takes, including setup.
 
+    `until_quiet` ends a run before that, once it has found nothing new for so long. `order` says
+    which of the least fuzzed commits comes first.
     `branches` lists names and patterns; the first is a name, and `branch` repeats it.
     `bisect: build` also builds commits that have no build to find out which one introduced a
     bug. `engine` may be left out if each combination of the matrix has one.
@@ -138,6 +140,8 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     seeds: SeedSettings = SeedSettings()
     coverage: Mapping[str, Any] = {}
     budget: str = "6h"
+    until_quiet: str = ""
+    order: Order = "oldest"
     input_timeout: str = "10s"
     memory: str = "2GiB"
     cores: int = 0
@@ -167,6 +171,11 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def budget_ms(self) -> int:
         return parse_duration_ms(self.budget, "budget")
+
+    @property
+    def quiet_ms(self) -> int:
+        """Returns how long a run may find nothing new; 0 if until its budget ends."""
+        return parse_duration_ms(self.until_quiet, "until_quiet") if self.until_quiet else 0
 
     @property
     def input_timeout_ms(self) -> int:
@@ -322,6 +331,7 @@ def _check_quantities(solver: Solver) -> None:
         ("budget", solver.budget_ms),
         ("input_timeout", solver.input_timeout_ms),
         ("build.timeout", solver.build.timeout_ms),
+        ("until_quiet", solver.quiet_ms or not solver.until_quiet),
     ):
         if value == 0:
             raise InvalidInput(field, "more than 0", 0)

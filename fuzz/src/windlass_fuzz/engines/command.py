@@ -78,6 +78,7 @@ class CommandEngine:
         self._target = target
         self._options = parse_options(target, CommandOptions)
         self._tools = ToolRunner(target)
+        self.seen: set[str] = set()  # behaviours in all campaigns of a run
 
     def command(self, path: Path) -> list[str]:
         return fill_placeholders(self._options.argv, self._target, input=str(path))
@@ -194,7 +195,6 @@ class _FuzzLoop:
         self._campaign = campaign
         self._pool = pool
         self._target = target
-        self._seen: set[str] = set()
         self._kept: dict[str, list[Path]] = {}
         self._met: Counter[str] = Counter()
         self.words: list[bytes] = []
@@ -262,9 +262,9 @@ class _FuzzLoop:
 
     def _keep_new(self, path: Path, verdict: Verdict) -> None:
         behaviour = normalise(verdict.output[:OUTPUT_CHARS])
-        if behaviour in self._seen or len(self._pool) >= MAX_KEPT:
+        if behaviour in self._engine.seen or len(self._pool) >= MAX_KEPT:
             return
-        self._seen.add(behaviour)
+        self._engine.seen.add(behaviour)
         data = path.read_bytes()
         self._pool.append(data)
         self.statistics.new_inputs += 1

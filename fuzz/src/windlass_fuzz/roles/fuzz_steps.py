@@ -9,6 +9,7 @@ from windlass_fuzz.state import rules
 from windlass_fuzz.state.documents import Schedule
 from windlass_fuzz.state.leases import HeldLease, LeaseStore
 from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.rules import Order
 
 ATTEMPTS: Final = 8
 
@@ -36,6 +37,7 @@ class FuzzSteps:
     def __init__(self, pipeline: Pipeline, solver: Solver | None = None, process: str = "") -> None:
         self._pipeline = pipeline
         self._solver = solver
+        self._order: Order = "oldest" if solver is None else solver.order
         self._leases = LeaseStore(pipeline.leases, "fuzz", pipeline.holder, process)
 
     async def select(self, length_ms: int, commit: str | None = None) -> SelectResult:
@@ -48,7 +50,7 @@ class FuzzSteps:
         waiting: set[str] = set()
         attempts = ATTEMPTS
         while attempts:
-            order = await self._pipeline.fuzzing_order()
+            order = await self._pipeline.fuzzing_order(self._order)
             wanted = [c for c in order if commit in (None, c) and c not in waiting]
             token = self._pipeline.runtime.nonce()
             now_ms = self._pipeline.now_ms()

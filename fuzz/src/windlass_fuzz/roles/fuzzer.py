@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -78,6 +78,14 @@ class FuzzReport(msgspec.Struct, kw_only=True):
     combinations: list[CombinationReport] = []
 
 
+class RunBounds(NamedTuple):
+    """When a run ends; 0 stands for what the solver file says."""
+
+    budget_ms: int = 0
+    until_bug: bool = False
+    quiet_ms: int = 0
+
+
 @dataclass(slots=True)
 class Fuzzer:
     """One run for one commit; `notify` gets messages, `on_progress` the statistics.
@@ -93,6 +101,7 @@ class Fuzzer:
     lease_ms: int = LEASE_MS
     budget_ms: int = 0
     until_bug: bool = False
+    quiet_ms: int = 0  # 0: what the solver file says
     base: str | None = None
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
@@ -184,7 +193,7 @@ class Fuzzer:
         limits = limits_of(self.budget_ms or self.solver.budget_ms, self.solver)
         site = RunSite(
             self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
-            self.notify, self.on_progress,
+            self.quiet_ms or self.solver.quiet_ms, self.notify, self.on_progress,
         )  # fmt: skip
         runs = AllRuns(self.solver, site, limits)
         await runs.run(began)

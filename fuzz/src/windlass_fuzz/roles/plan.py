@@ -39,7 +39,7 @@ from windlass_fuzz.state.documents import Lease, Schedule
 from windlass_fuzz.state.lease_keeper import LEASE_MS
 from windlass_fuzz.state.leases import HeldLease, is_live
 from windlass_fuzz.state.pipeline import Pipeline
-from windlass_fuzz.state.rules import MINIMUM, branches_of, schedule_of
+from windlass_fuzz.state.rules import MINIMUM, Order, branches_of, schedule_of
 from windlass_fuzz.statistics.history import HISTORY
 
 NAMED: Final = 5  # how many tests a plan names
@@ -171,7 +171,7 @@ class Planner:
                 commit
             )
             await steps.add(commit)
-        order = await pipeline.fuzzing_order()
+        order = await pipeline.fuzzing_order(self.solver.order)
         leases = (await pipeline.leases.read()).fuzz
         selected = await steps.select(LEASE_MS, commit)
         wanted = [c for c in order if commit in (None, c) and c not in selected.removed]
@@ -184,7 +184,7 @@ class Planner:
             await self._fill_fuzz(plan, pipeline, steps, selected.held)
             plan.budget_ms = budget_ms or self.solver.budget_ms
             plan.reserved_ms = reserved_of(plan.budget_ms, self.solver)
-            plan.why = "you named it" if commit else _why_chosen(plan)
+            plan.why = "you named it" if commit else _why_chosen(plan, self.solver.order)
         plan.writes = dry.written + ([] if selected.held is None else self._more_writes())
         return plan
 
@@ -274,9 +274,9 @@ def _why_not_fuzzed(commit: str | None, waiting: bool) -> str:
     return "the schedule is empty, or none of its commits has a binary"
 
 
-def _why_chosen(plan: FuzzPlan) -> str:
+def _why_chosen(plan: FuzzPlan, order: Order) -> str:
     times = {0: "never", 1: "once"}.get(plan.fuzz_count, f"{plan.fuzz_count} times")
-    return f"the least fuzzed{_free(plan.passed_over)} ({times} so far), the oldest of equals"
+    return f"the least fuzzed{_free(plan.passed_over)} ({times} so far), the {order} of equals"
 
 
 def _rule(before: Schedule, commit: str) -> str:

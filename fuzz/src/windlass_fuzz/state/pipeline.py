@@ -17,7 +17,7 @@ from windlass_fuzz.state.documents import (
     Schedule,
     State,
 )
-from windlass_fuzz.state.rules import fuzzing_order
+from windlass_fuzz.state.rules import Order, fuzzing_order
 from windlass_fuzz.state.state_file import Runtime, StateFile
 
 
@@ -57,12 +57,12 @@ class Pipeline:
     def now_ms(self) -> int:
         return self.runtime.clock.now_ms()
 
-    async def fuzzing_order(self) -> list[str]:
+    async def fuzzing_order(self, order: Order = "oldest") -> list[str]:
         """Returns the commits of all schedules, the one to fuzz next first."""
         schedule = await self.schedule.read()
-        if not any(entry.branches for entry in schedule):
-            return fuzzing_order(schedule)
-        return fuzzing_order(schedule, (await self.state.read()).watched)
+        several = any(entry.branches for entry in schedule)
+        branches = (await self.state.read()).watched if several else ()
+        return fuzzing_order(schedule, branches, newest=order == "newest")
 
     async def has_build(self, commit: str, kinds: Iterable[Kind] = KINDS) -> bool:
         """Returns whether a commit's binaries exist, by default of both kinds.

@@ -1,9 +1,11 @@
 """The rules of the pipeline: how commits move between queue and schedule. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, Literal
 
 from windlass_fuzz.state.documents import BuildQueue, Entry, Schedule
+
+Order = Literal["oldest", "newest"]  # which of the least fuzzed commits comes first
 
 MINIMUM: Final = 4
 ONLY: Final = ""  # the branch of a solver that has only one
@@ -166,15 +168,20 @@ def relabel(schedule: Schedule, watched: Sequence[str], *, named: bool) -> Sched
     return tuple(left)
 
 
-def fuzzing_order(schedule: Schedule, branches: Sequence[str] = ()) -> list[str]:
-    """Returns the commits by fuzz count, then the oldest of each schedule, then by branch."""
+def fuzzing_order(
+    schedule: Schedule, branches: Sequence[str] = (), *, newest: bool = False
+) -> list[str]:
+    """Returns the commits by fuzz count, then the oldest of each schedule, then by branch.
+
+    With `newest` the newest of each schedule comes first among equals.
+    """
     order = list(branches)
     places: dict[str, tuple[int, int, int]] = {}
     names = dict.fromkeys(name for entry in schedule for name in branches_of(entry))
     for name in names:
         rank = order.index(name) if name in order else len(order)
         for place, entry in enumerate(schedule_of(schedule, name)):
-            here = (entry.fuzz_count, place, rank)
+            here = (entry.fuzz_count, -place if newest else place, rank)
             places[entry.hash] = min(places.get(entry.hash, here), here)
     return sorted(places, key=lambda commit: places[commit])
 

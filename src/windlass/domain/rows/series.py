@@ -167,6 +167,8 @@ class Figures(msgspec.Struct, array_like=True):
     run: Spread = msgspec.field(default_factory=Spread)
     depth: dict[int, int] = {}
     high: int = 0
+    rejected: int = 0
+    canceled: int = 0
 
     def count(self, move: Move) -> None:
         """Counts one transition."""
@@ -185,6 +187,8 @@ class Figures(msgspec.Struct, array_like=True):
             self.failures[move.failure] = self.failures.get(move.failure, 0) + 1
         elif move.to in _ENDED:
             self.stopped += 1
+            self.rejected += move.to == State.REJECTED.code
+            self.canceled += move.to == State.CANCELED.code
         elif move.to == State.RETRYING.code:
             self.retried += 1
         if move.source in _ACTIVE and move.to not in _ACTIVE and move.failure == _LOST:
@@ -202,6 +206,8 @@ class Figures(msgspec.Struct, array_like=True):
         self.completed += other.completed
         self.failed += other.failed
         self.stopped += other.stopped
+        self.rejected += other.rejected
+        self.canceled += other.canceled
         self.retried += other.retried
         self.lost += other.lost
         for failure, count in other.failures.items():

@@ -9,12 +9,14 @@ from windlass.domain.rows.records import JobFacts, JobRecord, Lease, Worker
 class JobFilter(NamedTuple):
     """Which jobs a list shows; empty or None fields do not filter.
 
-    `states` and `failures` are codes. `current` leaves out jobs that a retry replaced. `dead` means
-    failed for good, quarantined or not, and not retried since. Times are from `..._from`
-    (inclusive) to before `..._to`. `text` and `pattern` (of RE2) are searched in the name, the
-    command or function, and the reason of the end; `text` also matches the start of the id.
+    `ids` names the jobs themselves. `states` and `failures` are codes. `current` leaves out jobs
+    that a retry replaced. `dead` means failed for good, quarantined or not, and not retried since.
+    Times are from `..._from` (inclusive) to before `..._to`. `text` and `pattern` (of RE2) are
+    searched in the name, the command or function, and the reason of the end; `text` also matches
+    the start of the id.
     """
 
+    ids: tuple[int, ...] = ()
     states: tuple[int, ...] = ()
     namespaces: tuple[str, ...] | None = None
     queue: str | None = None

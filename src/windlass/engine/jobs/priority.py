@@ -59,31 +59,35 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
         await work.slots.settle()
     sources = _ids(cascade.reason or "[]")
     place, offset = divmod(cascade.cursor, _OFFSET)
-    looked = 0
-    while place < len(sources) and looked < MAX_JOBS:
-        wanted = await _waited_for(work, sources[place])
-        some = wanted[offset : offset + MAX_JOBS]
-        pass_on(work, [fact.id for fact in await refresh(work, some)])
-        looked += max(1, len(some))
-        offset += MAX_JOBS
-        if offset >= len(wanted):
-            place, offset = place + 1, 0
-    return (place * _OFFSET + offset if place < len(sources) else None), looked
+    taken, wanted = await _waited_for(work, sources[place : place + MAX_JOBS])
+    some = wanted[offset : offset + MAX_JOBS]
+    pass_on(work, [fact.id for fact in await refresh(work, some)])
+    offset += MAX_JOBS
+    if offset >= len(wanted):
+        place, offset = place + taken, 0
+    return (place * _OFFSET + offset if place < len(sources) else None), max(taken, len(some))
 
 
-async def _waited_for(work: Work, job: int) -> list[int]:
-    """Returns the open jobs that a job waits for, with their successors; ascending."""
-    body = (await work.tx.jobs.specs([job])).get(job)
-    if body is None:
-        return []
-    spec = decode_spec(body)
-    named = {ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)}
+async def _waited_for(work: Work, jobs: Sequence[int]) -> tuple[int, list[int]]:
+    """Returns the open jobs, ascending, that the first of these jobs wait for, with successors.
+
+    Also returns how many are the first: as many as wait for at most `MAX_JOBS`, or one.
+    """
+    bodies = await work.tx.jobs.specs(sorted(jobs))
+    taken, named = 0, set[int]()
+    for job in jobs:
+        spec = None if job not in bodies else decode_spec(bodies[job])
+        refs = () if spec is None else (*spec.after, *spec.after_any)
+        if taken and len(named) + len(refs) > MAX_JOBS:
+            break
+        taken += 1
+        named.update(ref for ref in refs if isinstance(ref, int))
     found: set[int] = set()
     while named:
         facts = await work.tx.jobs.read(sorted(named))
         found |= {job for job, fact in facts.items() if fact.is_open}
         named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
-    return sorted(found)
+    return taken, sorted(found)
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:

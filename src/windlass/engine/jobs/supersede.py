@@ -24,7 +24,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import EventKind
-from windlass.domain.rows.files import UPLOADED
+from windlass.domain.rows.files import UPLOADED, ArtifactRow
 from windlass.domain.rows.records import (
     DECIDES,
     KEPT_WHILE_RUNNING,
@@ -41,7 +41,7 @@ from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, Wind
 from windlass.domain.values.ids import AttemptNo, JobId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.jobs.deadlines import deadlines_of, note_deadlines, without_passed
-from windlass.engine.jobs.dependents import hold_back
+from windlass.engine.jobs.dependents import CHUNK, hold_back
 from windlass.engine.jobs.places import make_ready, plan_for, withdraw
 from windlass.engine.jobs.priority import pass_on, refresh
 from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
@@ -117,6 +117,9 @@ async def retry_many(
         expected = "arguments with the same requirements for workers"
         raise InvalidInput("args", expected, "others", "submit a new job for that")
     standing = await _Obstacles.read(work, [locked[job] for job in sorted(known)])
+    successors = await _Successors.number(
+        work, [job for job in jobs if job in locked and _may_retry(standing, locked[job])], actor
+    )
     answers: list[Superseded | WindlassError] = []
     for job in jobs:
         if job not in locked:
@@ -132,11 +135,16 @@ async def retry_many(
         elif refusal is not None:
             answers.append(refusal)
         else:
-            new = await _replace(work, old, spec, its, locked, actor)
-            locked[job] = old._replace(superseded_by=JobId(new))
-            locked[new] = old._replace(id=JobId(new), state=None, supersedes=JobId(job))
+            new = await successors.add(old, spec, its, locked)
+            locked[job] = old._replace(superseded_by=new)
+            locked[new] = old._replace(id=new, state=None, supersedes=JobId(job))
             answers.append(Superseded(new, True))
+    await successors.write()
     return answers
+
+
+def _may_retry(standing: "_Obstacles", old: JobFacts) -> bool:
+    return not old.superseded_by and standing.refusal(old) is None
 
 
 async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
@@ -265,65 +273,118 @@ def _standing_cause(
     return None
 
 
-async def _replace(
-    work: Work, old: JobFacts, spec: JobSpec, named: Mapping[int, int],
-    locked: Mapping[int, JobFacts], actor: str | None,
-) -> int:  # fmt: skip
-    """Writes the new job, moves edges and key, and puts it into its place."""
-    (new,) = await work.tx.jobs.allocate(1)
-    await pass_key(work, old, spec, new)
-    spec = without_passed(spec, work.now)
-    after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
-    after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
-    unmet = _unmet(locked, after, after_any) + (1 if old.flags & MANUAL else 0)
-    weight = work.catalog.weight(work.catalog.queue_of(old.shape))
-    age_from = age_from_ms(work.now, spec.not_before_ms, None)
-    place = rank(age_from, level(weight, old.base, old.adjustment), work.catalog.interval_ms)
-    body = _encode(msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any)))
-    flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
-    row = NewJob(
-        JobId(new), old.shape, old.workflow, flags, place, old.base, old.adjustment,
-        age_from, work.now, old.limit, old.timeout_ms, old.idle_ms, old.id, body,
-    )  # fmt: skip
-    await work.tx.jobs.insert([row])
-    await work.tx.jobs.set_superseded(old.id, new)
-    await _add_edges(work, new, locked, after, after_any)
-    await _copy_uploads(work, old.id, new, spec)
-    if unmet:
-        pass_on(work, [new])
-    if await work.tx.jobs.dependents([old.id], 0):
-        work.cascades.append(Cascade.of_job(old.id, CascadeKind.REVIVE, str(new)))
-    work.say(
-        EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id, actor=actor,
-        data={"by": new},
-    )  # fmt: skip
-    await note_deadlines(work, deadlines_of(spec, new))
-    await _put(work, old, row, spec, unmet, actor)
-    _reopen_workflow(work, old)
-    return new
+class _Successors:
+    """New jobs that take the places of old ones, written together."""
 
+    def __init__(self, work: Work, numbers: Mapping[int, int], actor: str | None) -> None:
+        self._work = work
+        self._numbers = numbers
+        self._actor = actor
+        self._rows: list[NewJob] = []
+        self._superseded: list[tuple[int, int]] = []
+        self._edges: dict[int, list[int]] = {}
+        self._uploads: list[ArtifactRow] = []
+        self._deadlines: list[tuple[int, int]] = []
+        self._lending: list[int] = []
+        self._waits: list[Wait] = []
+        self._deciding: list[Wait] = []  # without conditions that are still unmet
+        self._due: list[tuple[int, Ticket]] = []
+        self._ready: list[Ticket] = []
 
-async def _put(
-    work: Work, old: JobFacts, row: NewJob, spec: JobSpec, unmet: int, actor: str | None
-) -> None:
-    """Puts the new job where it waits or is ready."""
-    ticket = Ticket(row.shape, row.rank, row.id, AttemptNo(0), row.workflow, row.limit, None)
-    data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
-    blocked = unmet or old.flags & CONDITIONAL
-    work.move(row.id, row.shape, row.workflow, AttemptNo(0), 0, BLOCKED if blocked else QUEUED,
-              "Retried by hand", actor=actor, data=data)  # fmt: skip
-    not_before = spec.not_before_ms
-    if old.flags & CONDITIONAL:
-        wait = Wait(row.id, unmet, DECIDES, not_before, row.age_from, ticket)
-        await (work.tx.places.add_waits([wait]) if unmet else hold_back(work, wait))
-    elif unmet:
-        manual = 1 if old.flags & MANUAL else 0
-        wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
-        await work.tx.places.add_waits([wait])
-    elif not_before is not None and not_before > work.now:
-        await plan_for(work, not_before, QUEUED, ticket)
-    else:
-        await make_ready(work, [ticket])
+    @classmethod
+    async def number(cls, work: Work, olds: Sequence[int], actor: str | None) -> Self:
+        """Gives the successor of each of these jobs its number."""
+        numbers = await work.tx.jobs.allocate(len(olds)) if olds else ()
+        return cls(work, dict(zip(olds, numbers, strict=True)), actor)
+
+    async def add(
+        self, old: JobFacts, spec: JobSpec, named: Mapping[int, int], locked: Mapping[int, JobFacts]
+    ) -> JobId:
+        """Plans the new job with its edges and place, and gives it the key of the old one."""
+        work, new = self._work, JobId(self._numbers[old.id])
+        await pass_key(work, old, spec, new)
+        spec = without_passed(spec, work.now)
+        after = sorted({named[ref] for ref in spec.after if isinstance(ref, int)})
+        after_any = sorted({named[ref] for ref in spec.after_any if isinstance(ref, int)})
+        unmet = _unmet(locked, after, after_any) + (1 if old.flags & MANUAL else 0)
+        weight = work.catalog.weight(work.catalog.queue_of(old.shape))
+        age_from = age_from_ms(work.now, spec.not_before_ms, None)
+        place = rank(age_from, level(weight, old.base, old.adjustment), work.catalog.interval_ms)
+        spec = msgspec.structs.replace(spec, after=tuple(after), after_any=tuple(after_any))
+        body = _encode(spec)
+        flags = old.flags & ~(QUARANTINED | LENDS) | (LENDS if unmet else 0)
+        row = NewJob(
+            new, old.shape, old.workflow, flags, place, old.base, old.adjustment,
+            age_from, work.now, old.limit, old.timeout_ms, old.idle_ms, old.id, body,
+        )  # fmt: skip
+        self._rows.append(row)
+        self._superseded.append((old.id, new))
+        self._wait_for(new, locked, after, after_any)
+        self._uploads += await _uploads_for(work, old.id, new, spec)
+        self._deadlines += deadlines_of(spec, new)
+        if unmet:
+            self._lending.append(new)
+        work.say(
+            EventKind.SUPERSEDE, f"Job {old.id} superseded by job {new}", job=old.id,
+            actor=self._actor, data={"by": new},
+        )  # fmt: skip
+        self._place(old, row, spec, unmet)
+        _reopen_workflow(work, old)
+        return new
+
+    def _wait_for(
+        self, new: JobId, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
+    ) -> None:
+        """Makes the new job wait for what the old one waited for."""
+        for jobs, any_end in ((after, 0), (after_any, 1)):
+            for job in jobs:
+                if job in states and not states[job].state:
+                    self._edges.setdefault(job, []).append(new * 2 + any_end)
+
+    def _place(self, old: JobFacts, row: NewJob, spec: JobSpec, unmet: int) -> None:
+        """Decides where the new job waits, or that it is ready."""
+        work = self._work
+        ticket = Ticket(row.shape, row.rank, row.id, AttemptNo(0), row.workflow, row.limit, None)
+        data = {"supersedes": old.id, "base": old.base, "adjustment": old.adjustment}
+        blocked = unmet or old.flags & CONDITIONAL
+        work.move(row.id, row.shape, row.workflow, AttemptNo(0), 0, BLOCKED if blocked else QUEUED,
+                  "Retried by hand", actor=self._actor, data=data)  # fmt: skip
+        not_before = spec.not_before_ms
+        if blocked:
+            manual = DECIDES if old.flags & CONDITIONAL else 1 if old.flags & MANUAL else 0
+            wait = Wait(row.id, unmet, manual, not_before, row.age_from, ticket)
+            (self._waits if unmet else self._deciding).append(wait)
+        elif not_before is not None and not_before > work.now:
+            self._due.append((not_before, ticket))
+        else:
+            self._ready.append(ticket)
+
+    async def write(self) -> None:
+        """Writes all new jobs, and what moves from the old ones to them."""
+        if not self._rows:
+            return
+        work = self._work
+        await work.tx.jobs.insert(self._rows)
+        await work.tx.jobs.set_superseded(sorted(self._superseded))
+        if self._edges:
+            await work.tx.jobs.add_dependents(self._edges)
+        if self._uploads:
+            await work.tx.files.add_artifacts(self._uploads)
+        pass_on(work, self._lending)
+        successors = dict(self._superseded)
+        for old, edges in (await work.tx.jobs.dependents(sorted(successors), 0)).items():
+            # Dependents that were superseded as well wait for the new job already.
+            if len(edges) >= CHUNK or any(edge >> 1 not in successors for edge in edges):
+                revive_by = Cascade.of_job(JobId(old), CascadeKind.REVIVE, str(successors[old]))
+                work.cascades.append(revive_by)
+        await note_deadlines(work, self._deadlines)
+        if self._waits:
+            await work.tx.places.add_waits(self._waits)
+        for wait in self._deciding:
+            await hold_back(work, wait)
+        for at, ticket in self._due:
+            await plan_for(work, at, QUEUED, ticket)
+        await make_ready(work, self._ready)
 
 
 def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int]) -> int:
@@ -337,27 +398,12 @@ def _unmet(locked: Mapping[int, JobFacts], after: list[int], after_any: list[int
     return unmet + sum(1 for job in after_any if job in locked and not locked[job].state)
 
 
-async def _add_edges(
-    work: Work, new: int, states: Mapping[int, JobFacts], after: list[int], after_any: list[int]
-) -> None:
-    """Makes the new job wait for what the old one waited for."""
-    edges: dict[int, list[int]] = {}
-    for job in after:
-        if job in states and not states[job].state:
-            edges.setdefault(job, []).append(new * 2)
-    for job in after_any:
-        if job in states and not states[job].state:
-            edges.setdefault(job, []).append(new * 2 + 1)
-    if edges:
-        await work.tx.jobs.add_dependents(edges)
-
-
-async def _copy_uploads(work: Work, old: int, new: int, spec: JobSpec) -> None:
-    """Gives the new job the uploaded files of the old one."""
-    if any(uploads_in(spec.args)):
-        rows = (await work.tx.files.artifacts([old])).get(old, [])
-        mine = [row._replace(job=new) for row in rows if row.attempt == UPLOADED]
-        await work.tx.files.add_artifacts(mine)
+async def _uploads_for(work: Work, old: int, new: JobId, spec: JobSpec) -> list[ArtifactRow]:
+    """Returns the uploaded files of the old job as the new one's."""
+    if not any(uploads_in(spec.args)):
+        return []
+    rows = (await work.tx.files.artifacts([old])).get(old, [])
+    return [row._replace(job=new) for row in rows if row.attempt == UPLOADED]
 
 
 def _reopen_workflow(work: Work, old: JobFacts) -> None:
@@ -387,14 +433,18 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     if not locked[new].state:
         await _block_again(work, [locked[job] for job in met if not locked[job].state])
     standing = await _Obstacles.read(work, [locked[job] for job in sorted(specs)])
+    successors = await _Successors.number(
+        work, [job for job in sorted(specs) if _may_revive(locked[job])], None
+    )
     for job in sorted(dependents):
         fact = locked[job]
-        if fact.state not in NOT_STARTED or fact.superseded_by or job not in specs:
+        if job not in specs or not _may_revive(fact):
             continue
         stands = standing.is_canceling(fact) or _standing_cause(specs[job], named, locked)
         if not stands and await standing.key_refusal(work, fact, specs[job]) is None:
-            await _replace(work, fact, specs[job], named, locked, None)
+            await successors.add(fact, specs[job], named, locked)
             dependents.pop(job)
+    await successors.write()
     still = [job * 2 + kind for job, kind in dependents.items() if _may_wait(locked[job])]
     if still:
         await work.tx.jobs.add_dependents({new: still})
@@ -404,12 +454,16 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
 
 def _may_wait(facts: JobFacts) -> bool:
     """Returns True if the end of a dependency can still affect this job."""
-    return facts.is_open or (facts.state in NOT_STARTED and not facts.superseded_by)
+    return facts.is_open or _may_revive(facts)
+
+
+def _may_revive(facts: JobFacts) -> bool:
+    return facts.state in NOT_STARTED and not facts.superseded_by
 
 
 async def _aborted_specs(work: Work, jobs: list[int]) -> dict[int, JobSpec]:
     facts = await work.tx.jobs.read(sorted(jobs))
-    aborted = [f.id for f in facts.values() if f.state in NOT_STARTED and not f.superseded_by]
+    aborted = [fact.id for fact in facts.values() if _may_revive(fact)]
     return {job: decode_spec(body) for job, body in (await work.tx.jobs.specs(aborted)).items()}
 
 

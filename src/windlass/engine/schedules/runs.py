@@ -14,7 +14,15 @@ import msgspec
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
-from windlass.domain.schedules import Overlap, RunRow, RunState, ScheduleRow, decide, look
+from windlass.domain.schedules import (
+    MISSED,
+    Overlap,
+    RunRow,
+    RunState,
+    ScheduleRow,
+    decide,
+    look,
+)
 from windlass.domain.values.errors import InvalidInput, Overloaded, StoreUnavailable, WindlassError
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
@@ -183,6 +191,11 @@ async def _note_slots(work: Work, schedule: int) -> int:
         for slot in due.slots
     ]
     added = await work.tx.schedules.add_runs(runs)
+    if due.missed_from is not None:
+        skipped = RunRow(
+            0, row.id, due.missed_from, RunState.SKIPPED, None, work.now, work.now, MISSED, None
+        )
+        await work.tx.schedules.add_runs([skipped])
     changed = row._replace(next_at=due.next_at, last_slot=max(row.last_slot, due.last))
     await work.tx.schedules.update(changed)
     if due.missed_from is not None:

@@ -15,6 +15,7 @@ from windlass.executors.limits import hint
 from windlass.executors.python.code_store import CodeStore
 from windlass.executors.python.job import STOPPED, Job, died_result, done_result, failed_result
 from windlass.executors.python.messages import (
+    ALONE,
     Ask,
     Done,
     Failed,
@@ -27,7 +28,7 @@ from windlass.executors.python.stacks import side_channel
 from windlass.ports.executor import JobContext, Limits, Result
 
 READ: Final = 65_536
-COMMAND: Final = ("-m", "windlass.executors.python.child_alone")
+COMMAND: Final = ("-m", "windlass.executors.python.child", ALONE)
 PATH: Final = "PYTHONPATH"
 
 

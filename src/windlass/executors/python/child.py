@@ -4,6 +4,8 @@ Its standard input is a connection to its executor, which hands it the queue of 
 a pipe for its output. So it needs no file of the agent's. Then it runs plain functions one by one,
 taken from the queue that it shares with the other processes, or async ones, many at once, as they
 come over the connection.
+
+A job that is isolated, or has limits, shares its process with no other: `LoneServer`.
 """
 
 import array
@@ -30,6 +32,7 @@ from windlass.executors.python.functions import (
     raised,
 )
 from windlass.executors.python.messages import (
+    ALONE,
     CURRENT,
     HELD,
     HERE,
@@ -63,11 +66,15 @@ from windlass.tasks.steps import refuse_caught
 
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005
+PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)
 _EMPTY: Final = array.array("i", [0]).tobytes()
 
 
 def main() -> None:
     """Serves the calls of the executor until the connection closes."""
+    if sys.argv[1:] == [ALONE]:
+        serve_alone()
+        return
     mode, code, *modules = sys.argv[1:]
     _yield_to_the_agent()
     make_folders_in(os.getcwd())
@@ -342,6 +349,50 @@ class Server:
 
     async def ask_async(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         return self.ask(seq, body, what)  # its loop belongs to the function, and may wait
+
+
+class LoneServer(Server):
+    """Runs one call and exits; its output goes straight to the job's log."""
+
+    alone = True
+
+    def serve(self) -> None:
+        """Takes the call, runs it and reports how it ended."""
+        self.listen()
+        call = self._receive()
+        if call is None:
+            return
+        self._page[CURRENT] = call.seq
+        report = self._run(call)
+        if os.getpid() == self._pid:
+            self.flush_streams()
+            self._send(report)
+
+    def _receive(self) -> Call | None:
+        while data := self._connection.recv(PACKET_LIMIT):
+            for found in self._frames.feed(data):
+                for order in decode_orders(found):
+                    if isinstance(order, Call):
+                        return order
+        return None
+
+    def canceled(self, seq: int) -> bool:
+        """Returns whether it was told to stop: there is no other call."""
+        return seq == self._page[CURRENT] and self._ending
+
+
+def serve_alone() -> None:
+    """Runs the one call that comes over its standard input, so it needs no file of the agent's."""
+    connection = take_connection()
+    _, (side, *asking), _, _ = socket.recv_fds(connection, 1, 2)
+    for fd in (side, *asking):
+        os.set_inheritable(fd, False)
+    if asking:
+        use_snapshot(socket.socket(fileno=asking[0]))
+    write_lines_out()
+    server = LoneServer(connection, connection, array.array("Q", [0] * PAGE_WORDS), -1)
+    answer_stacks(socket.socket(fileno=side), server.stacks_of)
+    server.serve()
 
 
 def _last(report: Done | Failed) -> Last:

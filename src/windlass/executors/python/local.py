@@ -8,8 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from windlass.domain.values.errors import Conflict
-from windlass.executors.python.child import Server
-from windlass.executors.python.child_alone import PAGE_WORDS
+from windlass.executors.python.child import PAGE_WORDS, Server
 from windlass.executors.python.messages import (
     CURRENT,
     Answer,

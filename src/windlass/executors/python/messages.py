@@ -15,6 +15,7 @@ from windlass.domain.lifecycle.failures import Raised
 
 PACKET_LIMIT: Final = 32_768  # larger calls are sent in a file
 HERE: Final = b"+"  # the first message of a process: it has started
+ALONE: Final = "alone"  # the argument of a process that runs one call only
 KEPT_CODE: Final = "kept"  # the argument of a process that asks for the code that the agent keeps
 CURRENT: Final = 0  # offset in a process's page: the call it runs, 0 when idle
 STOPPED: Final = 1  # offset in a process's page: the call it must give up

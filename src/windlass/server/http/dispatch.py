@@ -19,10 +19,16 @@ from windlass.server.audit_log import Seen, note_call
 from windlass.server.connections.refusals import Reason
 from windlass.server.http import call as http_call
 from windlass.server.http.asgi import Receive, Scope, Send
-from windlass.server.http.authentication import bearer, with_session
+from windlass.server.http.authentication import (
+    SAFE_METHODS,
+    Hosts,
+    bearer,
+    came_by_https,
+    check_media_type,
+    with_session,
+)
 from windlass.server.http.call import HttpCall, check_certificate
 from windlass.server.http.callers import Callers
-from windlass.server.http.origin import SAFE_METHODS, Hosts, came_by_https, check_media_type
 from windlass.server.http.replies import (
     INTERNAL,
     INTERNAL_CODE,

@@ -14,9 +14,8 @@ import asyncpg
 
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import Conflict
-from windlass.store.migrations import FIRST_VERSION, Step, latest, load_steps
 from windlass.store.postgres.session import QUERIES
-from windlass.store.sql.queries import read_sql
+from windlass.store.sql.queries import FIRST_VERSION, Step, latest, load_steps, read_sql
 
 PACKAGE: Final = "windlass.store.postgres"
 FUNCTIONS: Final = f"{PACKAGE}.functions"

@@ -9,9 +9,8 @@ from windlass.domain.rows.records import RateRow, WorkflowRow
 from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.session import Session
 from windlass.store.sql.catalog import Catalog
-from windlass.store.sql.limits import Limits
 from windlass.store.sql.log import Log
-from windlass.store.sql.placement import Placement, RateKey
+from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.workflows import Workflows, workflows_of
 

@@ -1,5 +1,5 @@
 -- Version 1 of the schema: what a new database gets. Functions are in functions/, later versions
--- in migrations/. Names in braces are codes of domain/ (see store/codes.py).
+-- in migrations/. Names in braces are codes of domain/ (see store/sql/queries.py).
 
 -- Columns of one width stand together, so that rows have no padding. NULL stands for the
 -- records' 0 where most rows have none: it takes no room.

@@ -37,14 +37,12 @@ from windlass.store.postgres.roles import (
 )
 from windlass.store.postgres.session import QUERIES, Rows, Session
 from windlass.store.postgres.views import PostgresViews
-from windlass.store.sql.access import Access
-from windlass.store.sql.audit import Audit
+from windlass.store.sql.access import Access, Audit
 from windlass.store.sql.files import Files
 from windlass.store.sql.inbox import Inbox
 from windlass.store.sql.pools import Pools
 from windlass.store.sql.schedules import Reactions, Schedules, Templates
-from windlass.store.sql.series import Series
-from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.statistics import Deadlines, Series, Statistics
 from windlass.store.sql.steps import Steps
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.workers import Workers

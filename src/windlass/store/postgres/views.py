@@ -14,11 +14,10 @@ from windlass.domain.rows.views import (
     Place,
 )
 from windlass.store import job_lists
-from windlass.store.job_filters import Candidate, RowFilter, Source, asks_record
+from windlass.store.job_filters import Candidate, JobText, RowFilter, Source, asks_record
 from windlass.store.job_reads import Seen, Stretch
-from windlass.store.job_search import JobText
 from windlass.store.sql.jobs import FACTS
-from windlass.store.sql.views import SqlViews
+from windlass.store.sql.views import Views
 
 # Where the parts of a row of `job_views` begin: what a record needs first, then other tables.
 STATE = FACTS + 9
@@ -36,7 +35,7 @@ _MATCHING = {  # with texts, down
 }
 
 
-class PostgresViews(SqlViews):
+class PostgresViews(Views):
     """Implements `Views` on PostgreSQL."""
 
     growth = 16  # each read is a round trip

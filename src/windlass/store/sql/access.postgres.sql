@@ -1,4 +1,4 @@
--- Tokens and enrolment codes: the statements that only PostgreSQL runs.
+-- Tokens, enrolment codes and the audit log: the statements that only PostgreSQL runs.
 
 -- name: touch_tokens
 -- One statement for all tokens that were used lately; other servers may know a later use.
@@ -9,3 +9,22 @@ WHERE tokens.id = used.id AND tokens.last_used_at < used.at;
 -- name: lock_tokens
 -- Whoever makes a person's token looks for its name first; two at once would both find none.
 LOCK TABLE tokens IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: lock_audit
+-- Keeps other writers out until the end of the transaction; readers do not wait.
+LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: insert_audit
+-- One statement for many rows; the ids rise in the order of the rows.
+INSERT INTO audit (
+    at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about
+)
+SELECT at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about
+FROM unnest(
+    $1::text::bigint[], $2::text::bigint[], $3::text::integer[], $4::text::bigint[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[]
+) WITH ORDINALITY AS rows (
+    at, calls, status, token, actor, role, address, action, resource, namespace, code, request, about,
+    place
+)
+ORDER BY place;

@@ -109,6 +109,11 @@ WHERE id = $1;
 UPDATE jobs j SET timeout_ms = u.timeout_ms
 FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (job, timeout_ms) WHERE j.id = u.job;
 
+-- name: set_superseded
+-- `lock_jobs` holds the rows. A job is superseded by one other at most.
+UPDATE jobs j SET superseded_by = u.successor
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (job, successor) WHERE j.id = u.job;
+
 -- name: start_dependents
 -- The first chunk of a list is also its lock: who inserts it, or locks it, may append.
 INSERT INTO dependents (job, chunk, edges)

@@ -1,8 +1,10 @@
 """Rows of `jobs`, their attempts, dependents and keys."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from windlass.domain.rows.records import (
     Attempt,
@@ -12,11 +14,12 @@ from windlass.domain.rows.records import (
     JobRecord,
     JobTry,
     KeyRow,
+    Spans,
 )
-from windlass.store.spans import as_key, spans_text
 from windlass.store.sql.session import Role, maker
 
 FACTS: Final = len(JobFacts._fields)
+_spans = msgspec.json.Decoder(Spans).decode
 
 
 class JobsRead(Role):
@@ -104,8 +107,9 @@ class Jobs(JobsRead, ABC):
         """Changes how long attempts of jobs may take, given as (job, timeout_ms); locked jobs."""
         await self._session.many("set_timeouts", "ii", sorted(rows))
 
-    async def set_superseded(self, old: int, new: int) -> None:
-        await self._session.execute("set_superseded", old, new)
+    async def set_superseded(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Records the successors of ended jobs, as pairs of old and new."""
+        await self._session.many("set_superseded", "ii", pairs)
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         """Inserts keys that are new; returns what now stands for each (namespace, key)."""
@@ -140,3 +144,14 @@ def records_of(rows: list[Any]) -> list[JobRecord]:
     """Returns records from rows that hold the facts and then the rest."""
     facts = maker(JobFacts)
     return [JobRecord(facts(row[:FACTS]), *row[FACTS:]) for row in rows]
+
+
+def as_key(row: Iterable[Any]) -> KeyRow:
+    """Makes a `KeyRow` from its columns."""
+    namespace, key, job, digest, spans = row
+    return KeyRow(namespace, key, job, digest, None if spans is None else _spans(spans))
+
+
+def spans_text(row: KeyRow) -> str | None:
+    """Returns the ids as text, or None for a job's own key."""
+    return None if row.spans is None else msgspec.json.encode(row.spans).decode()

@@ -5,7 +5,3 @@
 SELECT job, number, worker, incarnation, state, failure, exit_code, message, assigned_at,
        started_at, finished_at
 FROM attempts WHERE job = ANY ($1::text::bigint[]) ORDER BY job, number;
-
--- name: set_superseded
--- `lock_jobs` holds the row; a job is superseded by one other at most.
-UPDATE jobs SET superseded_by = $2 WHERE id = $1;

@@ -56,6 +56,10 @@ UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4, flags = ?5 WHERE id =
 -- How long the media is was found out: later attempts may take as long.
 UPDATE jobs SET timeout_ms = ?2 WHERE id = ?1;
 
+-- name: set_superseded
+-- A job is superseded by one other at most.
+UPDATE jobs SET superseded_by = ?2 WHERE id = ?1;
+
 -- name: last_dependents
 -- The chunk that is filled up before another is begun.
 SELECT chunk, edges FROM dependents WHERE job = ? ORDER BY chunk DESC LIMIT 1;

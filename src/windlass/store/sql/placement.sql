@@ -1,4 +1,4 @@
--- Loads, rates, reservations and shares.
+-- Concurrency limits, loads, rates, reservations and shares.
 
 -- name: running_by_shape
 -- A walk over all leases, at most once a second.

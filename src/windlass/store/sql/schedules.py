@@ -80,6 +80,10 @@ class SchedulesRead(Role):
         wanted = (schedule, below or _NEWEST, count)
         return await self._session.rows(RunRow, "runs_of_schedule", *wanted)
 
+    async def unstarted(self, since: int, count: int) -> list[RunRow]:
+        """Returns runs that were skipped or could not start since a time, newest first."""
+        return await self._session.rows(RunRow, "unstarted_runs", since, count)
+
 
 class Schedules(SchedulesRead):
     """Reads and writes rows of `schedules` and `schedule_runs`."""

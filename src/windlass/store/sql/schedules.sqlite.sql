@@ -13,6 +13,15 @@ DELETE FROM schedule_runs WHERE id IN (
     ORDER BY changed_at, id LIMIT ?
 );
 
+-- name: unstarted_runs
+-- By the index of those that have ended, of which it looks at a bounded number.
+SELECT * FROM (
+    SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
+    FROM schedule_runs INDEXED BY schedule_runs_ended
+    WHERE state >= {run.ended} AND changed_at >= ?1
+    ORDER BY changed_at DESC LIMIT ?2
+) WHERE state > {run.ended};
+
 -- name: ended_reactions
 -- By the index of those that are done.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,

@@ -34,10 +34,9 @@ from windlass.domain.rows.statistics import StatisticsRow, Usage
 from windlass.domain.rows.steps import SignalRow, StepRow
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
 from windlass.ports.loop_time import aside
-from windlass.store.spans import as_key
 from windlass.store.sql.access import tokens_of
 from windlass.store.sql.inbox import inbox_of
-from windlass.store.sql.jobs import records_of
+from windlass.store.sql.jobs import as_key, records_of
 from windlass.store.sql.places import due_of, waits_of
 from windlass.store.sql.session import Session, maker
 from windlass.store.sql.workflows import workflows_of

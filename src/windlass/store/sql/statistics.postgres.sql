@@ -1,4 +1,4 @@
--- What attempts took; deadlines: the statements that only PostgreSQL runs.
+-- What attempts took, deadlines, figures over time: the statements that only PostgreSQL runs.
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.
@@ -36,3 +36,60 @@ SELECT * FROM unnest($1::text::bigint[], $2::text::bigint[]) ON CONFLICT DO NOTH
 -- They have been dealt with.
 DELETE FROM deadlines AS d USING unnest($1::text::bigint[], $2::text::bigint[]) AS u (at, job)
 WHERE d.at = u.at AND d.job = u.job;
+
+-- name: moves_between
+-- A walk along the primary key; the jobs and attempts by theirs.
+SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integer),
+       coalesce(j.age_from, e.at),
+       coalesce(a.started_at, CASE WHEN j.attempt = e.attempt THEN j.started_at END),
+       coalesce(a.failure, CASE WHEN j.attempt = e.attempt THEN j.failure END, 0)
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+ORDER BY e.seq;
+
+-- name: moved_between
+-- The same walk, added up.
+SELECT coalesce(j.shape, g.name::integer) AS shape, e."from", e."to", count(*)
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+  AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+-- name: held_since
+-- A walk along the primary key, of events that begin or end a lease.
+SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
+FROM events
+WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
+    AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
+GROUP BY 1 ORDER BY 1;
+
+-- name: completed_on
+-- A walk along the primary key, of jobs that completed; the jobs by theirs.
+SELECT coalesce(e.worker, 0), j.shape, max(e.at), count(*)
+FROM events AS e JOIN jobs AS j ON j.id = e.job
+WHERE e.seq > $1 AND e.at >= $2 AND e.kind = {event.job} AND e."to" = {state.completed}
+GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY 1, 2, e.at / 60000;
+
+-- name: series_between
+-- Of each kind a stretch of the primary key.
+SELECT s.kind, s.step, s.at, s.namespace, s.name, s.body
+FROM unnest($1::text::integer[]) WITH ORDINALITY AS wanted (kind, place)
+JOIN series AS s ON s.kind = wanted.kind AND s.step = $2 AND s.at >= $3 AND s.at < $4
+ORDER BY wanted.place, s.at, s.namespace, s.name;
+
+-- name: put_series
+-- A row is read, added to and written by one loop.
+INSERT INTO series (kind, step, at, namespace, name, body)
+SELECT * FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[], $4::text[], $5::text[], $6::text[])
+ON CONFLICT (kind, step, at, namespace, name) DO UPDATE SET body = excluded.body;
+
+-- name: pool_workers_by_state
+-- Few workers are living beside those that are gone.
+SELECT p.name, w.state, count(*)
+FROM pool_workers AS w JOIN pools AS p ON p.id = w.pool
+WHERE w.state < {pool_worker.gone} GROUP BY p.name, w.state ORDER BY p.name, w.state;

@@ -1,10 +1,11 @@
-"""Rows of `statistics`, `usage` and `deadlines`."""
+"""Rows of `statistics`, `usage`, `deadlines` and `series`: what follows from the log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from windlass.domain.rows.series import Move, SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
 from windlass.store.sql.session import Role
 
@@ -109,3 +110,116 @@ class Deadlines(DeadlinesRead):
 
     async def drop(self, rows: Sequence[tuple[int, int]]) -> None:
         await self._session.many("drop_deadlines", "ii", sorted(rows))
+
+
+class Moved(NamedTuple):
+    """The number of the last event that was looked at, and the transitions among them."""
+
+    upto: int
+    moves: list[Move]
+
+
+class CompletedOn(NamedTuple):
+    """How many jobs of a shape completed on a worker in one minute, and when the last one did."""
+
+    worker: int
+    shape: int
+    last_at: int
+    jobs: int
+
+
+class Completions(NamedTuple):
+    """Completions by worker, shape and minute, ascending; `since` is when the first event was."""
+
+    since: int
+    rows: list[CompletedOn]
+
+
+class SeriesRead(Role):
+    """Reads rows of `series`, and the transitions of jobs that they are made of."""
+
+    __slots__ = ()
+
+    async def position(self) -> int:
+        """Returns how far events are counted."""
+        return await self._session.fetch_value("series_position") or 0
+
+    async def moves(self, after: int, before: int, count: int) -> Moved:
+        """Looks at up to `count` events behind number `after` that are not newer than `before`."""
+        upto = await self._session.fetch_value("look_until", after, before, count)
+        return Moved(upto, await self._session.rows(Move, "moves_between", after, upto))
+
+    async def moved(
+        self, after: int, upto: int, most: int
+    ) -> list[tuple[int, int, int, int]] | None:
+        """Returns how many jobs went from which state to which: shape, from, to, count, ascending.
+
+        None if there are more than `most` numbers in (after, upto].
+        """
+        if upto - after > most:
+            return None
+        rows = await self._session.fetch("moved_between", after, upto)
+        return [(shape, source, to, count) for shape, source, to, count in rows]
+
+    async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
+        """Returns by how much the jobs that each worker holds have changed in (after, upto].
+
+        None if there are more than `most` numbers.
+        """
+        if upto - after > most:
+            return None
+        return dict(await self._session.fetch("held_since", after, upto))
+
+    async def completed_on(self, after: int, since: int) -> Completions:
+        """Returns where jobs completed behind event number `after` and not before a time.
+
+        Jobs that were deleted are left out. `since` is 0 if there are no such events.
+        """
+        first = await self._session.fetch_value("first_event_at", after)
+        rows = await self._session.rows(CompletedOn, "completed_on", after, since)
+        return Completions(first or 0, rows)
+
+    async def between(
+        self, kinds: Sequence[int], step: int, start: int, end: int
+    ) -> list[SeriesRow]:
+        """Returns rows from `start` on and before `end`.
+
+        They ascend by time, namespace and name; those of one kind come after those of another, in
+        the order of `kinds`.
+        """
+        wanted = self._session.integers(kinds)
+        return await self._session.rows(SeriesRow, "series_between", wanted, step, start, end)
+
+    async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:
+        """Returns the last row before a time."""
+        return await self._session.row(SeriesRow, "last_series", kind, step, before)
+
+    async def workers_by_status(self) -> Mapping[int, int]:
+        return dict(await self._session.fetch("workers_by_status"))
+
+    async def pool_workers_by_state(self) -> list[tuple[str, int, int]]:
+        """Returns how many living workers pools have: name, state and count, ascending."""
+        rows = await self._session.fetch("pool_workers_by_state")
+        return [(name, state, count) for name, state, count in rows]
+
+
+class Series(SeriesRead):
+    """Reads and writes rows of `series`."""
+
+    __slots__ = ()
+
+    async def move_on(self, source: int, to: int) -> bool:
+        """Records that events up to `to` are counted.
+
+        Returns False if another server has advanced it past `source`. True means that this
+        transaction holds it until it ends.
+        """
+        return bool(await self._session.fetch("move_series_on", source, to))
+
+    async def put(self, rows: Sequence[SeriesRow]) -> None:
+        """Inserts or replaces rows, by kind, step, time, namespace and name."""
+        await self._session.many("put_series", "iiiooo", rows)
+
+    async def trim(self, kind: int, step: int, before: int, count: int) -> int:
+        """Removes up to `count` rows before a time, oldest first; returns how many."""
+        return len(await self._session.fetch("trim_series", kind, step, before, count))

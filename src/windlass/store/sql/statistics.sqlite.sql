@@ -1,4 +1,4 @@
--- What attempts took; deadlines: the statements that only SQLite runs.
+-- What attempts took, deadlines, figures over time: the statements that only SQLite runs.
 
 -- name: completed_between
 -- An end is written once, so each job stands here once; state 8 is completed.
@@ -35,3 +35,60 @@ INSERT OR IGNORE INTO deadlines (at, job) VALUES (?, ?);
 -- name: drop_deadlines
 -- It has been dealt with.
 DELETE FROM deadlines WHERE at = ? AND job = ?;
+
+-- name: moves_between
+-- A walk along the primary key; the jobs, their ends and attempts by theirs.
+SELECT
+    e.seq, e.at, e.from_state, e.to_state, e.attempt, ifnull(j.shape, CAST(g.name AS INTEGER)),
+    ifnull(j.age_from, e.at), ifnull(a.started_at, o.started_at),
+    ifnull(a.failure, ifnull(o.failure, 0))
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN outcomes AS o ON o.job = e.job AND o.attempt = e.attempt
+LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind = {event.job}
+ORDER BY e.seq;
+
+-- name: moved_between
+-- The same walk, added up.
+SELECT ifnull(j.shape, CAST(g.name AS INTEGER)) AS shape, e.from_state, e.to_state, count(*)
+FROM events AS e
+LEFT JOIN jobs AS j ON j.id = e.job
+LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind = {event.job} AND ifnull(j.shape, g.name) IS NOT NULL
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+
+-- name: held_since
+-- A walk along the primary key, of events that begin or end a lease.
+SELECT worker, sum(CASE WHEN to_state = {state.assigned} THEN 1 ELSE -1 END)
+FROM events
+WHERE seq > ?1 AND seq <= ?2 AND kind = {event.job}
+    AND (to_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> (from_state IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
+GROUP BY 1 ORDER BY 1;
+
+-- name: completed_on
+-- A walk along the primary key, of jobs that completed; the jobs by theirs.
+SELECT e.worker, j.shape, max(e.at), count(*)
+FROM events AS e
+CROSS JOIN jobs AS j ON j.id = e.job
+WHERE e.seq > ?1 AND e.at >= ?2 AND e.kind = {event.job} AND e.to_state = {state.completed}
+GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY e.worker, j.shape, e.at / 60000;
+
+-- name: series_between
+-- Of each kind a stretch of the primary key, in its order.
+SELECT s.kind, s.step, s.at, s.namespace, s.name, s.body
+FROM carray(?1) AS wanted
+CROSS JOIN series AS s
+    ON s.kind = wanted.value AND s.step = ?2 AND s.at >= ?3 AND s.at < ?4;
+
+-- name: put_series
+-- A row is read, added to and written by one loop.
+INSERT OR REPLACE INTO series (kind, step, at, namespace, name, body) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: pool_workers_by_state
+-- By the partial index of living ones.
+SELECT p.name, w.state, count(*)
+FROM pool_workers AS w INDEXED BY pool_workers_living
+CROSS JOIN pools AS p ON p.id = w.pool
+WHERE w.state < {pool_worker.gone} GROUP BY p.name, w.state ORDER BY p.name, w.state;

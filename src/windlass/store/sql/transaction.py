@@ -7,18 +7,15 @@ locks; the engine calls them in that order.
 
 from dataclasses import dataclass
 
-from windlass.store.job_views import Views
-from windlass.store.sql.access import Access, AccessRead
-from windlass.store.sql.audit import Audit, AuditRead
+from windlass.store.sql.access import Access, AccessRead, Audit, AuditRead
 from windlass.store.sql.catalog import Catalog, CatalogRead
 from windlass.store.sql.files import Files, FilesRead
 from windlass.store.sql.flow import Flow
 from windlass.store.sql.inbox import Inbox, InboxRead
 from windlass.store.sql.jobs import Jobs, JobsRead
 from windlass.store.sql.leases import Leases, LeasesRead
-from windlass.store.sql.limits import Limits, LimitsRead
 from windlass.store.sql.log import Log, LogRead
-from windlass.store.sql.placement import Placement, PlacementRead
+from windlass.store.sql.placement import Limits, LimitsRead, Placement, PlacementRead
 from windlass.store.sql.places import Places, PlacesRead
 from windlass.store.sql.pools import Pools, PoolsRead
 from windlass.store.sql.retention import Retention, RetentionRead
@@ -30,9 +27,16 @@ from windlass.store.sql.schedules import (
     Templates,
     TemplatesRead,
 )
-from windlass.store.sql.series import Series, SeriesRead
-from windlass.store.sql.statistics import Deadlines, DeadlinesRead, Statistics, StatisticsRead
+from windlass.store.sql.statistics import (
+    Deadlines,
+    DeadlinesRead,
+    Series,
+    SeriesRead,
+    Statistics,
+    StatisticsRead,
+)
 from windlass.store.sql.steps import Steps, StepsRead
+from windlass.store.sql.views import Views
 from windlass.store.sql.workers import Workers, WorkersRead
 from windlass.store.sql.workflows import Workflows, WorkflowsRead
 

@@ -8,11 +8,9 @@ from windlass.domain.rows.records import Completed, Freed, JobColumns, Ticket, W
 from windlass.messages.sync import Finished
 from windlass.store.sql.flow import Flow
 from windlass.store.sql.session import maker
-from windlass.store.sqlite.bulk import BulkInsert
 from windlass.store.sqlite.places import SqlitePlaces
-from windlass.store.sqlite.rows import COUNT_BITS, Row, counted, integers
 from windlass.store.sqlite.session import SqliteSession
-from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.statements import COUNT_BITS, QUERIES, BulkInsert, Row, counted, integers
 
 RUNNING = State.RUNNING.code
 COMPLETED = State.COMPLETED.code

@@ -10,12 +10,10 @@ from typing import TypeVar
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import give_way_if_long
-from windlass.store.inline import drive
 from windlass.store.sql.snapshot import Snapshot, take_snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.connection import open_memory
-from windlass.store.sqlite.sequences import Sequences
-from windlass.store.sqlite.session import SqliteSession
+from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
 from windlass.store.store import News

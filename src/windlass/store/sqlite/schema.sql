@@ -1,6 +1,6 @@
 -- Version 1 of the schema: what a new file gets. Later versions are in migrations/.
 --
--- Times are milliseconds. Names in braces are codes of domain/ (see store/codes.py).
+-- Times are milliseconds. Names in braces are codes of domain/ (see store/sql/queries.py).
 
 CREATE TABLE sequences (
     name TEXT PRIMARY KEY,
@@ -416,7 +416,7 @@ CREATE TABLE events (
     )
 ) STRICT;
 
--- All but the four transitions of every job that goes well; history.py finds those.
+-- All but the four transitions of every job that goes well; roles.py finds those.
 CREATE INDEX events_rare ON events (job)
 WHERE
     CASE from_state

@@ -1,12 +1,12 @@
 """The store in one SQLite file.
 
-One connection writes, on the event loop's own thread: a transaction runs to its end in
-one step, so nothing comes between its statements. One of many rows runs in a thread, so that it
-does not hold the loop; others wait for it. Long reads and checkpoints have connections of their
-own.
+One connection writes, on the event loop's own thread: a transaction runs to its end in one step, so
+nothing comes between its statements. One of many rows runs in a thread, so that it does not hold
+the loop; others wait for it. Long reads and checkpoints have connections of their own.
 
-One process holds the file; others may work on it as guests. Each transaction sees first
-whether another process has written, and then trusts nothing that it remembers.
+One process holds the file; others may work on it as guests. Each transaction sees first whether
+another process has written, and then trusts nothing that it remembers. An embedded client takes a
+file over when its server has been away for a while, and gives it back when the server starts again.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 import apsw
 import structlog
@@ -24,42 +24,46 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import INLINE, SMALL, gc_paused, give_way_if_long
 from windlass.ports.this_process import note_closed, note_open
-from windlass.store.inline import drive
 from windlass.store.sql.snapshot import Snapshot, take_snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
-from windlass.store.sqlite.channel import Hub, Link
-from windlass.store.sqlite.checkpoints import Checkpoints
+from windlass.store.sqlite.backup import newest_event, refuse_older
+from windlass.store.sqlite.channel import Hub, Link, ask_for_file
 from windlass.store.sqlite.connection import (
+    Checkpoints,
+    migrate,
     open_checkpointer,
     open_reader,
     open_writer,
     refuse_damaged,
 )
-from windlass.store.sqlite.copies import newest_event, refuse_older
 from windlass.store.sqlite.faults import CORRUPT, as_unavailable, raise_as_unavailable, refusal
-from windlass.store.sqlite.file_lock import SERVER, FileLock, Holding, forget_newest, holding
-from windlass.store.sqlite.migrate import migrate
-from windlass.store.sqlite.rows import Row
-from windlass.store.sqlite.sequences import Sequences
-from windlass.store.sqlite.session import SqliteSession
-from windlass.store.sqlite.statements import QUERIES
+from windlass.store.sqlite.file_lock import (
+    SERVER,
+    STAND_IN,
+    FileLock,
+    Holding,
+    forget_newest,
+    holding,
+)
+from windlass.store.sqlite.session import Sequences, SqliteSession, drive
+from windlass.store.sqlite.statements import QUERIES, Row
 from windlass.store.sqlite.transaction import roles_over
 from windlass.store.store import News
 
 T = TypeVar("T")
-
 log = structlog.get_logger()
-
 # A few tries at once outlast a passing lock; a longer one is the committer's to wait out.
 BUSY_TRIES = 20
 OPENING_MS = 10_000  # for another process that opens the same file or writes at that moment
-
 _BEGIN = QUERIES["begin"]
 _BEGIN_READ = QUERIES["begin_read"]
 _COMMIT = QUERIES["commit"]
 _ROLL_BACK = QUERIES["roll_back"]
 _SAVE = QUERIES["save_sequence"]
 _VERSION = QUERIES["data_version"]
+GIVING_S: Final = 60.0  # for its running jobs to end or to be handed back
+TRIES: Final = 250  # after it has hung up, until its lock is free
+PAUSE_MS: Final = 20
 
 
 class SqliteStore:
@@ -388,3 +392,17 @@ async def _beside(
     work: Callable[[ReadTx, Snapshot], Awaitable[T]], tx: ReadTx, session: SqliteSession
 ) -> T:
     return await work(tx, await take_snapshot(session))
+
+
+async def open_held(path: Path, clock: Clock, blobs: str, restored: bool = False) -> SqliteStore:
+    """Opens a file as a server; an embedded client in its place gives it back first."""
+    asked = holding(path).kind == STAND_IN and await ask_for_file(path, GIVING_S)
+    tries_left = TRIES if asked else 0
+    while True:
+        try:
+            return SqliteStore.open(path, clock, server="s1", blobs=blobs, restored=restored)
+        except StoreUnavailable as error:
+            if error.code != "store_locked" or not tries_left:
+                raise
+        tries_left -= 1
+        await clock.sleep_ms(PAUSE_MS)

@@ -3,23 +3,20 @@
 from dataclasses import dataclass
 from typing import Self
 
-from windlass.store.sql.access import Access
-from windlass.store.sql.audit import Audit
+from windlass.store.sql.access import Access, Audit
 from windlass.store.sql.files import Files
 from windlass.store.sql.inbox import Inbox
 from windlass.store.sql.pools import Pools
 from windlass.store.sql.schedules import Reactions, Schedules, Templates
-from windlass.store.sql.series import Series
-from windlass.store.sql.statistics import Deadlines, Statistics
+from windlass.store.sql.statistics import Deadlines, Series, Statistics
 from windlass.store.sql.steps import Steps
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.workers import Workers
 from windlass.store.sqlite.flow import SqliteFlow
-from windlass.store.sqlite.jobs import SqliteJobs
-from windlass.store.sqlite.leases import SqliteLeases
-from windlass.store.sqlite.places import SqlitePlaces
+from windlass.store.sqlite.places import SqliteLeases, SqlitePlaces
 from windlass.store.sqlite.roles import (
     SqliteCatalog,
+    SqliteJobs,
     SqliteLimits,
     SqliteLog,
     SqlitePlacement,

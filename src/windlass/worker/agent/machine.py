@@ -48,9 +48,8 @@ from windlass.worker.isolation.process import (
 )
 from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
-from windlass.worker.keeper.client import MARKER, KeeperClient
+from windlass.worker.keeper.client import MARKER, KeeperClient, kill_leftovers
 from windlass.worker.keeper.kept_process import KeptProcess, RunAs
-from windlass.worker.keeper.leftovers import kill_leftovers
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000

@@ -9,7 +9,7 @@ contain one.
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -29,6 +29,7 @@ from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, JobContext
 from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.worker.attempt.context import AgentContext
 from windlass.worker.attempt.secrets import Mask
 
 PACE_MS = 1_000
@@ -50,20 +51,10 @@ _answering: dict[tuple[Holder, int], asyncio.Task[None]] = {}
 log = structlog.get_logger()
 
 
-class Context(Protocol):
-    """The server, and time."""
-
-    @property
-    def gateway(self) -> AttemptGateway: ...
-
-    @property
-    def clock(self) -> Clock: ...
-
-
 class Progress:
     """The progress of one attempt."""
 
-    def __init__(self, context: Context, holder: Holder) -> None:
+    def __init__(self, context: AgentContext, holder: Holder) -> None:
         self._gateway = context.gateway
         self._holder = holder
         self._clock = context.clock
@@ -108,7 +99,7 @@ def conceal_step(request: StepRequest, mask: Mask | None) -> StepRequest:
 
 
 async def ask_step(
-    context: Context, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
+    context: AgentContext, holder: Holder, request: StepRequest, is_stopped: Callable[[], bool]
 ) -> StepReply:
     """Sends the request until a server answers."""
     for tries in count():

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.domain.values.quantities import format_duration
 from windlass.ports.clock import Clock
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.combinations import Combination
@@ -84,6 +85,7 @@ class RunSite:
     commit: str
     base: str | None = None
     until_bug: bool = False
+    quiet_ms: int = 0
     notify: Callable[[str], None] = lambda _: None
     on_progress: Callable[[Statistics], None] = lambda _: None
 
@@ -144,7 +146,7 @@ class CombinationRun:
             count = await self._run_tests(session, began + left_ms // TESTS_PART)
             left_ms = max(left_ms - (clock.now_ms() - began), MIN_MS)
             if not (self.site.until_bug and count.bugs):
-                count = added(count, await session.engine.fuzz(self._plan(session, left_ms)))
+                count = added(count, await self._run_engine(session, left_ms))
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
@@ -152,6 +154,30 @@ class CombinationRun:
         if count.executions == 0:
             raise EngineFailed("the engine executed nothing; the run does not count")
         return count
+
+    async def _run_engine(self, session: Session, left_ms: int) -> Statistics:
+        """Runs the engine for its time, or until it has found nothing new for a while.
+
+        Then it runs in parts, each as long as it may be quiet.
+        """
+        quiet_ms = self.site.quiet_ms
+        if not quiet_ms:
+            return await session.engine.fuzz(self._plan(session, left_ms))
+        clock = self.site.pipeline.runtime.clock
+        end = clock.now_ms() + left_ms
+        total: Statistics | None = None
+        while (left_ms := end - clock.now_ms()) >= MIN_MS or total is None:
+            part_ms = min(quiet_ms, max(left_ms, MIN_MS))
+            count = await session.engine.fuzz(self._plan(session, part_ms))
+            before = -1 if total is None else total.coverage
+            total = count if total is None else added(total, count)
+            new = count.coverage > before if count.coverage >= 0 else count.new_inputs > 0
+            if self.site.until_bug and count.bugs:
+                break
+            if not new and part_ms == quiet_ms:
+                self.site.notify(f"nothing new in {format_duration(quiet_ms)}: the run ends")
+                break
+        return total
 
     async def examine(
         self, session: Session, deadline_ms: int, works: bool, sickness: str,

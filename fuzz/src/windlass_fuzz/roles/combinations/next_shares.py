@@ -8,6 +8,7 @@ from windlass_fuzz.roles.fuzzer import limits_of
 from windlass_fuzz.roles.run_health import combinations_ready
 from windlass_fuzz.state.leases import is_live
 from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.rules import Order
 from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.statistics.shares import divide
 
@@ -38,7 +39,7 @@ async def next_run(solver: Solver, pipeline: Pipeline, commit: str | None = None
     """
     if solver.matrix is None:
         return None
-    commit = commit or await _next_commit(pipeline)
+    commit = commit or await _next_commit(pipeline, solver.order)
     known = list(combinations_of(solver))
     ready, reasons = known, dict[str, str]()
     if commit is not None:
@@ -61,9 +62,9 @@ async def next_run(solver: Solver, pipeline: Pipeline, commit: str | None = None
     return NextRun(commit=commit, fuzzing_ms=fuzzing_ms, shares=shares)
 
 
-async def _next_commit(pipeline: Pipeline) -> str | None:
+async def _next_commit(pipeline: Pipeline, first: Order) -> str | None:
     """Returns the least fuzzed commit that nobody is fuzzing."""
     leases = (await pipeline.leases.read()).fuzz
     now_ms = pipeline.now_ms()
-    order = await pipeline.fuzzing_order()
+    order = await pipeline.fuzzing_order(first)
     return next((one for one in order if not is_live(leases.get(one), now_ms)), None)

@@ -28,7 +28,7 @@ from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.loop_time import spare_what_is_loaded
 from windlass.server.app import start_serving
-from windlass.server.connections.census import raise_file_limit
+from windlass.server.connections.connection import raise_file_limit
 from windlass.server.connections.tls import TlsFiles, load_context
 from windlass.server.serve import Listen, address_of, bind, parse_listen
 from windlass.worker.keeper.processes import become_private

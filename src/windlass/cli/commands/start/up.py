@@ -45,6 +45,7 @@ from windlass.cli.options.worker import (
 )
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
+from windlass.domain.rows.events import Level
 from windlass.domain.values.addresses import is_loopback
 from windlass.ports.loop_time import spare_what_is_loaded
 from windlass.providers.local import names_below
@@ -116,9 +117,7 @@ def up(
     prepare_data(directory)
     # What it has imported would stay as it is: then only workers check arguments.
     imported = () if reload else (*(modules or ()), *(apps or ()))
-    options = _options(directory, store, settings, imported)._replace(
-        log_level=level, plugins=plugin_options(plugins)
-    )
+    options = _options(directory, store, settings, imported, level, plugins)
     _pass_on(variables, modules or (), apps or (), isolation, namespaces)
     _hide(folders_of(directory, options.store, options.blobs), secrets)
     where = _listen(port, listen)
@@ -138,8 +137,9 @@ def _hide(folders: list[Path], secrets: Path | None) -> None:
 
 
 def _options(
-    directory: Path, store: str | None, settings: Settings, imported: Sequence[str]
-) -> ServerOptions:
+    directory: Path, store: str | None, settings: Settings, imported: Sequence[str],
+    level: Level, plugins: PluginFlags,
+) -> ServerOptions:  # fmt: skip
     return ServerOptions(
         store or f"sqlite://{(directory / 'windlass.db').absolute()}",
         f"file://{(directory / 'blobs').absolute()}",
@@ -147,6 +147,8 @@ def _options(
         tuple(imported),
         data=directory,
         sign_in=settings.sign_in,
+        log_level=level,
+        plugins=plugin_options(plugins),
     )
 
 
