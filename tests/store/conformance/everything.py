@@ -133,7 +133,7 @@ CHANGE: list[Step] = [
     lambda tx: tx.jobs.note_tries([JobTry(JobId(3), AttemptNo(1), 1, 0, 0, 7, "[]")]),
     lambda tx: tx.jobs.end([job_end(4)]),
     lambda tx: tx.jobs.set_priority(5, 1, 2, 3, 4),
-    lambda tx: tx.jobs.set_superseded(4, 6),
+    lambda tx: tx.jobs.set_superseded([(4, 6)]),
     lambda tx: tx.jobs.set_timeouts([(4, 60_000), (5, None)]),
     lambda tx: tx.jobs.add_dependents({2: [4], 3: [1]}),
     lambda tx: tx.jobs.start_dependents({19: range(1_200)}),

@@ -82,8 +82,8 @@ def set_timeouts(dice: Dice, held: Snapshot) -> Move:
 
 
 def supersede(dice: Dice, held: Snapshot) -> Move:
-    old = dice.one(JOBS)
-    return Move("jobs", "set_superseded", (old, old + 1_000))
+    pairs = [(old, old + 1_000) for old in dice.some(JOBS)]
+    return Move("jobs", "set_superseded", (pairs,))
 
 
 def add_dependents(dice: Dice, held: Snapshot) -> Move:

@@ -115,7 +115,7 @@ def test_a_recount_goes_by_ends_and_places(store: Driver) -> None:
         await tx.jobs.end(
             [job_end(job, state=state, flags=int(job > 10)) for job, state in ends.items()]
         )
-        await tx.jobs.set_superseded(10, 6)
+        await tx.jobs.set_superseded([(10, 6)])
 
     store.transact(work)
     counts = [0] * COUNTS

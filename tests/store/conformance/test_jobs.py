@@ -187,7 +187,7 @@ def test_a_job_gets_another_timeout(store: Driver) -> None:
 def test_a_superseded_job_names_its_successor(store: Driver) -> None:
     rows = [new_job(1), new_job(2, supersedes=1)]
     store.transact(lambda tx: tx.jobs.insert(rows))
-    store.transact(lambda tx: tx.jobs.set_superseded(1, 2))
+    store.transact(lambda tx: tx.jobs.set_superseded([(1, 2)]))
     told = store.transact(lambda tx: tx.jobs.lock([1, 2]))
     assert told == {1: facts(rows[0], superseded_by=2), 2: facts(rows[1])}
 
@@ -196,7 +196,7 @@ def test_changes_of_unknown_jobs_change_nothing(store: Driver) -> None:
     async def change(tx: WriteTx) -> None:
         await tx.jobs.note_tries([JobTry(JobId(9), AttemptNo(1), 1, 1, 1, 7, None)])
         await tx.jobs.set_priority(9, 1, 1, 1, 1)
-        await tx.jobs.set_superseded(9, 1)
+        await tx.jobs.set_superseded([(9, 1)])
         await tx.jobs.set_timeouts([(9, 1)])
 
     store.transact(lambda tx: tx.jobs.insert([new_job(1)]))
