@@ -21,14 +21,14 @@ class SignatureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """How a failure is named.
 
     `frames` is how many functions of the stack count, `ignore` are patterns of functions and files
-    to skip, `inlined: true` keeps inlined functions. `messages` are patterns of lines that identify
+    to skip, `inlined: false` skips inlined functions. `messages` are patterns of lines that identify
     a bug, with priority over everything else; `blank` are patterns of text that varies. `debugger:
     none` never asks a debugger for the stack of a program that a signal ended.
     """
 
     frames: int = 3
     ignore: tuple[str, ...] = ()
-    inlined: bool = False
+    inlined: bool = True
     messages: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
     debugger: Literal["gdb", "none"] = "gdb"
