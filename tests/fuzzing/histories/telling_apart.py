@@ -34,6 +34,10 @@ def loop(analyze: str | int, decide: str | int) -> str:
     )
 
 
+def inlined(functions: str) -> str:
+    return program("  return value() & 0;", functions)
+
+
 HISTORIES = (
     History(
         "a build that fails at its start is a finding of its own, closed by its own fix",
@@ -99,8 +103,8 @@ HISTORIES = (
     ),
     History(
         "two bugs that the compiler inlines into one function are two findings",
-        {"good": FINE, "one": program("  return value() & 0;", INLINED.replace("4 + has(\"YY", "has(\"Y")),
-         "two": program("  return value() & 0;", INLINED)},
+        {"good": FINE, "one": inlined(INLINED.replace('4 + has("YY', 'has("Y')),
+         "two": inlined(INLINED)},
         (Step("two", ("X", "Y"), 2),),
         (Expected("in number < value", since=("one",), good="good"),
          Expected("in word < value", since=("two",), good="one")),
