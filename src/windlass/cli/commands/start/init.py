@@ -199,4 +199,4 @@ def farm(
     if json:
         print_json({"directory": str(directory), "files": sorted(texts)})
     else:
-        say(f"wrote {len(texts)} files; continue with {directory / 'README.md'}")
+        say(f"wrote the files of a farm; continue with {directory / 'README.md'}")
