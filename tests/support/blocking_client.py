@@ -76,6 +76,8 @@ ONLY_ASYNC: Final = {
     ("AsyncJob", "failure_of"): "a part of `result`",
     ("AsyncJob", "note_end"): "a part of `as_completed`",
 }
+# They begin in the thread of the caller, and need the event loop only for what is not usual.
+FROM_HERE: Final = {"map", "submit", "submit_many"}
 # Their bodies run in the thread of the caller, as they are but without `await`.
 IN_CALLER: Final = {"submit_in"}
 
@@ -256,7 +258,8 @@ def body_of(function: Function, overloads: list[Function], owner: str) -> list[a
     if not is_decorated(function, "property"):
         call = f"{call}({', '.join(arguments_of(function.args))})"
     if isinstance(function, ast.AsyncFunctionDef):
-        call = f"{owner}.run({call})"
+        run = "run_from_here" if function.name in FROM_HERE else "run"
+        call = f"{owner}.{run}({call})"
     imports = [f"from {HOMES[name]} import {name}" for name in imported_classes(rest)]
     returned = returning(function, [class_in(one.returns) for one in overloads], call, owner)
     return [*docstring, *statements("\n".join([*imports, returned]))]

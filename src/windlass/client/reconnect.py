@@ -39,6 +39,10 @@ class Reconnect:
         self._seconds = seconds
         self._answered = False
 
+    def note_answer(self) -> None:
+        """Notes that a server has answered, so that it is worth waiting for."""
+        self._answered = True
+
     async def insist(
         self,
         call: Callable[[], Awaitable[T]],

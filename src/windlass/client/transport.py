@@ -18,6 +18,7 @@ import msgspec
 from yarl import URL
 
 from windlass.client.calls import Answer, query_pairs
+from windlass.client.plain_sockets import NoAnswer, PlainSockets
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -111,7 +112,7 @@ class Transport:
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
         self.addresses = frozenset(self._servers)
         self.token = token
-        self._trust: ssl.SSLContext | bool = True if trust is None else trust
+        self._trust = trust
         self._socket = socket
         self._renew = renew
         self._heard = False  # whether any address has spoken HTTP
@@ -120,6 +121,7 @@ class Transport:
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
+        self._plain: dict[str, PlainSockets] = {}  # by address
         # Looked up once: aiohttp would use two threads for every call.
         self._proxies = {one: None if socket else _proxy_for(one) for one in self._servers}
 
@@ -155,6 +157,33 @@ class Transport:
         content = None if body is None else _encode(body)
         reply = await self._send(method, path, content, query, "application/json", timeout)
         return self._decoded(reply.content, answer)
+
+    def post_from_here(self, path: str, answer: type[T], body: Any, seconds: float | None) -> T:
+        """Sends a message without an event loop, returns the decoded answer; raises `NoAnswer`.
+
+        The first call goes another way, which explains what is wrong with an address.
+        """
+        server = self.server
+        if not self._heard or self._socket is not None or self._proxies[server] or "@" in server:
+            raise NoAnswer
+        sockets = self._plain.get(server)
+        if sockets is None:
+            sockets = self._plain.setdefault(server, self._plain_sockets(server))
+        headers = self._headers() | {"Content-Type": "application/json"}
+        limit = CALL_SECONDS if seconds is None else seconds
+        reply = sockets.post(path, _encode(body), headers, limit)
+        if reply.status >= 300:
+            raise NoAnswer
+        self._mark = reply.headers.get(MARK.lower(), self._mark)
+        try:
+            return msgspec.json.decode(reply.content, type=answer)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise NoAnswer from error
+
+    def _plain_sockets(self, server: str) -> PlainSockets:
+        if server.startswith("http:"):
+            return PlainSockets(server, None)
+        return PlainSockets(server, self._trust or ssl.create_default_context())
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
@@ -225,6 +254,8 @@ class Transport:
 
     async def close(self) -> None:
         """Closes the connections, also those of other loops."""
+        while self._plain:
+            self._plain.popitem()[1].close()
         own = asyncio.get_running_loop()
         while self._sessions:
             loop, opened = self._sessions.popitem()
@@ -257,7 +288,7 @@ class Transport:
         if self._socket is not None:
             return aiohttp.UnixConnector(self._socket)
         return aiohttp.TCPConnector(
-            limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust
+            limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust or True
         )
 
     async def _send(

@@ -111,19 +111,19 @@ class Client(BlockingClient):
 
         Options are those of the task: `client.submit(add.options(retries=3), 1, 2)`.
         """
-        made = self.run(self._async.submit(task, *args, **kwargs))
+        made = self.run_from_here(self._async.submit(task, *args, **kwargs))
         return JobHandle(self, made)
 
     def map(self, task: Submits[..., R], /, *arguments: Iterable[Any]) -> list[JobHandle[R]]:
         """Submits a call for each set of arguments: `client.map(add, [1, 2], [3, 4])`."""
-        made = self.run(self._async.map(task, *arguments))
+        made = self.run_from_here(self._async.map(task, *arguments))
         return [JobHandle(self, one) for one in made]
 
     def submit_many(
         self, jobs: Iterable[JobSpec], workflow: str | None = None
     ) -> list[JobHandle[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
-        made = self.run(self._async.submit_many(jobs, workflow))
+        made = self.run_from_here(self._async.submit_many(jobs, workflow))
         return [JobHandle(self, one) for one in made]
 
     def submit_in(self, connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
 from windlass.domain.values.errors import Conflict
+from windlass.ports.loop_time import OUTSIDE
 
 T = TypeVar("T")
 
@@ -51,11 +53,11 @@ class LoopThread:
         self._closer: int | None = None  # the thread that closes it, whose calls it still takes
         _ALL.add(self)
 
-    def run(self, coro: Coroutine[Any, Any, T], /) -> T:
+    def run(self, coro: Coroutine[Any, Any, T], /, context: Context | None = None) -> T:
         """Returns or raises what `coro` does; cancels it if the wait is interrupted."""
         with self._lock:
             loop = self._loop_for(coro)
-            call = _Call(coro, loop)
+            call = _Call(coro, loop, context)
             loop.call_soon_threadsafe(call.begin)
         try:
             call.ended.acquire()
@@ -63,6 +65,24 @@ class LoopThread:
             call.give_up()
             raise
         return call.result()
+
+    def run_from_here(self, coro: Coroutine[Any, Any, T], /) -> T:
+        """Does the same, in the calling thread until `coro` asks for the loop: see `to_loop`.
+
+        Two threads that wake each other cost more than most calls.
+        """
+        ready = self._loop is not None and self._refusal is None
+        if not ready or threading.current_thread() is self._thread:
+            return self.run(coro)
+        context = copy_context()
+        context.run(OUTSIDE.set, True)
+        try:
+            context.run(coro.send, None)
+        except StopIteration as ended:
+            value: T = ended.value
+            return value
+        context.run(OUTSIDE.set, False)
+        return self.run(coro, context)
 
     def start(self, coro: Coroutine[Any, Any, T], /) -> "Future[T]":
         """Starts a coroutine in the loop, without waiting for it."""
@@ -182,9 +202,12 @@ class _Call(Generic[T]):
     long, which every submission would wait for.
     """
 
-    __slots__ = ("_coro", "_loop", "_task", "ended")
+    __slots__ = ("_context", "_coro", "_loop", "_task", "ended")
 
-    def __init__(self, coro: Coroutine[Any, Any, T], loop: Loop) -> None:
+    def __init__(
+        self, coro: Coroutine[Any, Any, T], loop: Loop, context: Context | None = None
+    ) -> None:
+        self._context = context  # in which it has begun
         self._coro = coro
         self._loop = loop
         self._task: asyncio.Task[T] | None = None
@@ -193,7 +216,7 @@ class _Call(Generic[T]):
 
     def begin(self) -> None:
         """Starts it; called in the loop."""
-        self._task = self._loop.create_task(self._coro)
+        self._task = self._loop.create_task(self._coro, context=self._context)
         self._task.add_done_callback(lambda _: self.ended.release())
 
     def result(self) -> T:

@@ -13,6 +13,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.tasks.references import FILE, RESERVED, refers
 from windlass.domain.values.errors import InvalidInput
+from windlass.ports.loop_time import to_loop
 from windlass.tasks.local_files import FilesJob, LocalFile, UploadedFile, placed
 from windlass.tasks.task import PYTHON, known_task
 
@@ -73,6 +74,7 @@ async def with_uploads(service: "Service", jobs: Sequence[JobSpec]) -> list[JobS
     """Returns jobs with their local files and large arguments uploaded, each once."""
     ready = list(jobs)
     if any(isinstance(job, FilesJob) for job in jobs):
+        await to_loop()
         files: dict[tuple[Path, str | None], UploadedFile] = {}
         ready = [
             await _uploaded(service, job, files) if isinstance(job, FilesJob) else job
@@ -81,6 +83,7 @@ async def with_uploads(service: "Service", jobs: Sequence[JobSpec]) -> list[JobS
     values: dict[tuple[bytes, str | None], UploadedFile] = {}
     for place, job in enumerate(ready):
         if large := _large_values(job):
+            await to_loop()
             ready[place] = await _spilled(service, job, large, values)
     return ready
 
