@@ -46,6 +46,8 @@ class PlainSockets:
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Answer:
         """Returns the answer to a request; raises `NoAnswer`. Each wait takes so many seconds."""
+        if not all(map(str.isprintable, headers.values())):
+            raise NoAnswer
         lines = [f"POST {self._path}{path} HTTP/1.1", f"Host: {self._name}"]
         lines += [f"{name}: {text}" for name, text in headers.items()]
         lines.append(f"Content-Length: {len(body)}\r\n\r\n")

@@ -181,7 +181,7 @@ class Transport:
             raise NoAnswer from error
 
     def _plain_sockets(self, server: str) -> PlainSockets:
-        if server.startswith("http:"):
+        if server.lower().startswith("http:"):
             return PlainSockets(server, None)
         return PlainSockets(server, self._trust or ssl.create_default_context())
 
