@@ -41,6 +41,7 @@ OF_PGQUEUER = 1.2
 BULK_OF_PGQUEUER = 1.5
 BULK_OF_COPY = 0.9
 BULK = 1_000
+NUMBERED = {"jobs": "id", "ready": "job", "events": "seq"}  # the tables of a submit
 ENTRYPOINT = "noop"
 BODY = b'{"task":"python","args":{"function":"benchmarks.fleet.functions:noop","args":[1]}}'
 
@@ -138,6 +139,9 @@ def _direct(options: Options) -> list[Row]:
                 payloads: list[bytes | None] = [b"%d" % (n * BULK + i) for i in range(BULK)]
                 await queries.enqueue([ENTRYPOINT] * BULK, payloads, [0] * BULK)
 
+            copy = _CopyOfRows(runner.run(asyncpg.connect(dsn)))
+            runner.run(submit_many(0))
+            runner.run(copy.prepare())
             one = interleave(
                 options.pick(9, 2),
                 {
@@ -150,14 +154,49 @@ def _direct(options: Options) -> list[Row]:
                 {
                     "bulk, PostgreSQL": lambda: runner.run(_alone(calls, submit_many, BULK)),
                     "pgqueuer, bulk": lambda: runner.run(_alone(calls, enqueue_many, BULK)),
+                    "COPY": lambda: runner.run(_alone(calls, copy.write, BULK)),
                 },
             )
             runner.run(connection.close())
+            runner.run(copy.close())
             runner.run(opened.aclose())
     finally:
         postgres.stop()
     rows = _rows(one, "direct, PostgreSQL", {"pgqueuer": OF_PGQUEUER})
-    return [*rows, *_rows(many, "bulk, PostgreSQL", {"pgqueuer, bulk": BULK_OF_PGQUEUER})]
+    bulk = {"pgqueuer, bulk": BULK_OF_PGQUEUER, "COPY": BULK_OF_COPY}
+    return [*rows, *_rows(many, "bulk, PostgreSQL", bulk)]
+
+
+class _CopyOfRows:
+    """Writes the rows of a bulk submit again, by COPY into tables that are made alike."""
+
+    def __init__(self, connection: "asyncpg.Connection[Any]") -> None:
+        self._connection = connection
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        self._added = 0
+
+    async def prepare(self) -> None:
+        """Reads the newest rows, and makes the tables."""
+        execute = self._connection.execute
+        await execute("SET search_path = windlass")
+        for table, key in NUMBERED.items():
+            found = await self._connection.fetch(
+                f"SELECT * FROM {table} ORDER BY {key} DESC LIMIT {BULK}"
+            )
+            self._rows[table] = [dict(row) for row in reversed(found)]
+            await execute(f"CREATE TABLE copied_{table} (LIKE {table} INCLUDING ALL)")
+
+    async def write(self, _: int) -> None:
+        """Copies them with the numbers that follow, in one transaction."""
+        self._added += BULK
+        async with self._connection.transaction():
+            for table, rows in self._rows.items():
+                key = NUMBERED[table]
+                records = [tuple({**row, key: row[key] + self._added}.values()) for row in rows]
+                await self._connection.copy_records_to_table(f"copied_{table}", records=records)
+
+    async def close(self) -> None:
+        await self._connection.close()
 
 
 def _laps(

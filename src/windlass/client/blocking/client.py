@@ -44,7 +44,8 @@ R = TypeVar("R")
 class Client(BlockingClient):
     """One server, seen from blocking code, in any thread and also in a running event loop.
 
-    Its calls run in the event loop of a thread of its own, those of several threads at once.
+    Its calls run in the event loop of a thread of its own, those of several threads at once. Submissions begin
+    in the calling thread, and usually end there.
     After a fork, it opens connections of its own. A given `client` lives in the loop of its
     `thread`.
 
