@@ -44,10 +44,9 @@ R = TypeVar("R")
 class Client(BlockingClient):
     """One server, seen from blocking code, in any thread and also in a running event loop.
 
-    Its calls run in the event loop of a thread of its own, those of several threads at once. Submissions begin
-    in the calling thread, and usually end there.
-    After a fork, it opens connections of its own. A given `client` lives in the loop of its
-    `thread`.
+    Its calls run in the event loop of a thread of its own, those of several threads at once.
+    Submissions begin in the calling thread, and usually end there. After a fork, it opens
+    connections of its own. A given `client` lives in the loop of its `thread`.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
