@@ -6,9 +6,10 @@ path, and the memory for open jobs is bounded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.job.kinds import program_or_task
@@ -49,8 +50,11 @@ _spec: Final = msgspec.json.Decoder(_Spec).decode
 _data: Final = msgspec.json.Decoder(_Data).decode
 
 
-class _Open(NamedTuple):
-    """What is known about an open job; times are None before they come."""
+class _Open(msgspec.Struct, frozen=True, gc=False):
+    """What is known about an open job; times are None before they come.
+
+    The garbage collector would need 0.1 s to walk all that are remembered.
+    """
 
     labels: Labels  # queue and task
     queued_at: int | None = None
@@ -111,11 +115,11 @@ class JobCounts:
         if counts:
             self._count(event, known)
         if event.to == _QUEUED:
-            known = known._replace(queued_at=event.at)
+            known = replace(known, queued_at=event.at)
         elif event.to == _RUNNING:
-            known = known._replace(queued_at=None, running_at=event.at)
+            known = replace(known, queued_at=None, running_at=event.at)
         elif event.source == _RUNNING:
-            known = known._replace(running_at=None)
+            known = replace(known, running_at=None)
         if event.to in _ENDED:
             self._open.pop(event.job, None)
         elif event.job in self._open:
