@@ -100,9 +100,11 @@ HOMES: Final = {
 NAMES: Final = {**CLASSES, "AsyncIterator": "Iterator", "submit_in_async": "submit_in"}
 WORDS: Final = {
     "a program with an event loop": "blocking code, in any thread and also in a running event loop",
-    "Several event loops may use it. A `service` is asked instead of any server.": "Its calls run "
-    "in the event loop of a thread of its own, those of several threads at once.\n"
-    "    Submissions begin in the calling thread, and usually end there. After a fork, it opens\n"
+    "Several event loops may use it. With a `service`, it asks that instead of a server.": "Its "
+    "calls run in the event loop of a thread of its own, those of several threads at once.
+"
+    "    Submissions begin in the calling thread, and usually end there. After a fork, it opens
+"
     "    connections of its own. A given `client` lives in the loop of its `thread`.",
     "an `async with`": "a `with`",
     "an async connection": "a connection",

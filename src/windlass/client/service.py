@@ -164,7 +164,7 @@ class Service:
 
     @property
     def installation(self) -> Hashable:
-        """Which jobs it knows: those of services with an equal one have the same ids."""
+        """Identifies the store: where it is equal, job ids mean the same jobs."""
         return self.transport.installation
 
     async def open(self) -> None:
@@ -241,9 +241,8 @@ class Service:
         return ",".join(sorted(self.transport.addresses))
 
     def submitting(self, seconds: float | None, spools: bool | None) -> Self:
-        """Returns a service with other options, on the same connections; None: as they are.
-
-        One in this process returns itself: there is no server that could be away.
+        """Returns a service with other options on the same connections; None keeps an option. An
+        embedded service returns itself: it has no server that could be away.
         """
         if not self.transport.may_lose_answers:
             return self

@@ -47,7 +47,7 @@ UNAUTHORIZED = 401
 HTTP_PORT = 80
 CHECK = "check the address and the port, which `windlass up` and `windlass server` print"
 TLS_ONLY = "this port speaks https, so use"
-# What proxies answer by themselves; other such answers come from other web servers.
+# Answers of proxies; other answers without our type come from other web servers.
 OF_PROXIES = frozenset({UNAUTHORIZED, 403, 407, 408, 413, 414, 431})
 MARK = "Windlass-Mark"  # a header of answers; sent back, it shows whether commits were lost
 REFUSAL = "this needs a valid token"  # how the answer without one begins
@@ -60,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ServerError(WindlassError):
-    """An error answer that has no type of its own."""
+    """An error answer of no known type."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(status, code, message)
@@ -94,9 +94,8 @@ async def _until_closed(session: aiohttp.ClientSession) -> AsyncGenerator[None, 
 class Transport:
     """One server, or several over one store, with one token.
 
-    `server` is one address or several, comma-separated; if one does not answer, the next is
-    tried. With `socket`, all calls go through that Unix socket. Each event loop that calls it
-    gets connections of its own.
+    `server` is one address or several, comma-separated; if one does not answer, the next is tried.
+    With `socket`, all calls go through that Unix socket. Each event loop has its own connections.
     """
 
     def __init__(
@@ -318,7 +317,7 @@ class Transport:
         kind: str,
         seconds: float,
     ) -> Answer:
-        """Returns what the first server answers that can be reached."""
+        """Returns the answer of the first server that can be reached."""
         tries_left = len(self._servers)
         # An address that does not react leaves time for the others.
         connect = min(CONNECT_SECONDS, seconds / tries_left)
@@ -366,7 +365,7 @@ class Transport:
         return headers if self._mark is None else headers | {MARK: self._mark}
 
     async def _explained(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
-        """Returns what a failed call means, after a closer look at an address never heard of."""
+        """Returns the error for a failed call; checks an address that has never answered."""
         unreachable = self._unreachable(error, session)
         if self._heard or not unreachable.sent or isinstance(error, TimeoutError):
             return unreachable
@@ -377,7 +376,7 @@ class Transport:
         return unreachable
 
     async def _has_tls(self) -> bool:
-        """Returns whether the address speaks TLS; what it says about itself does not matter."""
+        """Returns whether the address speaks TLS; its certificate does not matter."""
         parts = urlsplit(self.server)
         anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
@@ -392,7 +391,7 @@ class Transport:
         return True
 
     def _unreachable(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
-        """Returns what a failed call means; raises `Conflict` if its own client was closed."""
+        """Returns the error for a failed call; raises `Conflict` if this client was closed."""
         if session.closed:
             raise Conflict("client_closed", "this client was closed during the call") from error
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -496,7 +495,7 @@ def _foreign(response: Answer, server: str) -> WindlassError:
 
 
 def _retry_after_ms(response: Answer) -> int:
-    """Returns how long to wait before the next try, as far as the answer says."""
+    """Returns how long to wait before the next try, if the answer says so."""
     text = response.headers.get("Retry-After", "")
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
     return min(seconds, MAX_RETRY_SECONDS) * 1_000

@@ -33,7 +33,7 @@ def each(client: Runs, stream: AsyncIterator[T]) -> Iterator[T]:
 
 
 class InThread(Generic[A_co]):
-    """Something of the asynchronous client, whose coroutines run in the thread of `client`."""
+    """Wraps an object of the asynchronous client; its coroutines run in the thread of `client`."""
 
     def __init__(self, client: Runs, asynchronous: A_co) -> None:
         self._client = client
@@ -64,7 +64,7 @@ class Handle(Kept, InThread[A_co]):
 
 
 class BlockingClient(Kept):
-    """Runs an asynchronous client in a thread, which ends with this object at the latest."""
+    """Runs an asynchronous client in a thread that ends no later than this object."""
 
     def __init__(self, client: AsyncClient, thread: LoopThread | None, *, opens: bool) -> None:
         self._async = client

@@ -87,7 +87,7 @@ class Client(BlockingClient):
     def with_options(
         self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
     ) -> Self:
-        """Returns this client with other options for what it hands over; None: as they are.
+        """Returns this client with other submission options; None keeps an option.
 
         `timeout` is how long a submission, a start or a signal may take in all:
         `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
@@ -242,10 +242,10 @@ class Client(BlockingClient):
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> Iterator[EventInfo]:
-        """Yields the event log, and with `follow` new events for ever.
+        """Yields the event log; with `follow`, also new events, endlessly.
 
-        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
-        `job` and `worker`; `last` yields only so many of those that match.
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`, `job`
+        and `worker`; `last` is how many of the newest matching events to yield.
         """
         stream = self._async.events(follow=follow, last=last, **filters)
         yield from each(self, stream)

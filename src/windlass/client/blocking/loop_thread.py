@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that blocking code of any kind can use a client.
+"""An event loop in its own thread, so that any blocking code can use a client.
 
 Any number of threads may call it at once, also threads that run an event loop themselves. The
 thread starts with the first call. Nothing else in Windlass starts threads for its own work.
@@ -29,9 +29,9 @@ Closing = Callable[[], Coroutine[Any, Any, None]]
 class LoopThread:
     """Runs coroutines for other threads until it is closed.
 
-    `closing` is run before the loop ends with the program, or because nobody uses it any more.
-    After a fork the child starts a thread of its own, unless `forks` is False: what the loop
-    runs then belongs to the parent.
+    `closing` runs before the loop ends: at the end of the program, or when nobody uses it any more.
+    After a fork, the child starts its own thread. With `forks` False it does not: the loop's work
+    belongs to the parent.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LoopThread:
         self._lock = threading.RLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
-        self._refusal: Conflict | None = None  # why it takes no more calls
+        self._refusal: Conflict | None = None  # why it accepts no more calls
         self._closer: int | None = None  # the thread that closes it, whose calls it still takes
         _ALL.add(self)
 
@@ -115,7 +115,7 @@ class LoopThread:
                 thread.join()
 
     def end(self, wait: float = 0.0) -> None:
-        """Closes what the loop runs, then stops it; waits at most so many seconds for that."""
+        """Closes what the loop runs, then stops it; waits at most `seconds` for that."""
         with self._lock:
             loop, thread, closing = self._loop, self._thread, self._closing
             if loop is None or thread is None or closing is None:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from windlass.client.service import Service
 
 CHUNK: Final = 1 << 20
-# Bytes of arguments that a job carries itself. Servers take jobs of `payload_limit`, 1 MiB, with
-# whatever else these say.
+# Bytes of arguments that a job carries itself. Servers accept jobs of up to `payload_limit`, 1 MiB,
+# all options included.
 CARRIED: Final = 960 * 1024
-MAX_SPILLED: Final = 64  # values of one job that are sent beside it
+MAX_SPILLED: Final = 64  # uploaded values per job
 
 Where: TypeAlias = tuple[int | str, ...]  # keys and positions that lead to a value
 
@@ -32,7 +32,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Description(NamedTuple):
-    """What a server is told of a file before it comes."""
+    """What the server learns about a file before its content is sent."""
 
     sha256: str
     size: int
@@ -107,7 +107,7 @@ async def _uploaded(
 
 
 def _large_values(job: JobSpec) -> list[Where]:
-    """Returns which arguments of a call to send beside the job; none if it can carry all."""
+    """Returns the arguments to upload; none if the job can carry all of them."""
     if not isinstance(job.args, dict):
         return []
     try:
