@@ -101,10 +101,8 @@ NAMES: Final = {**CLASSES, "AsyncIterator": "Iterator", "submit_in_async": "subm
 WORDS: Final = {
     "a program with an event loop": "blocking code, in any thread and also in a running event loop",
     "Several event loops may use it. With a `service`, it asks that instead of a server.": "Its "
-    "calls run in the event loop of a thread of its own, those of several threads at once.
-"
-    "    Submissions begin in the calling thread, and usually end there. After a fork, it opens
-"
+    "calls run in the event loop of a thread of its own, those of several threads at once.\n"
+    "    Submissions begin in the calling thread, and usually end there. After a fork, it opens\n"
     "    connections of its own. A given `client` lives in the loop of its `thread`.",
     "an `async with`": "a `with`",
     "an async connection": "a connection",
