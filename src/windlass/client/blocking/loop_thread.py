@@ -53,8 +53,11 @@ class LoopThread:
         self._closer: int | None = None  # the thread that closes it, whose calls it still takes
         _ALL.add(self)
 
-    def run(self, coro: Coroutine[Any, Any, T], /, context: Context | None = None) -> T:
+    def run(self, coro: Coroutine[Any, Any, T], /) -> T:
         """Returns or raises what `coro` does; cancels it if the wait is interrupted."""
+        return self._run(coro, None)
+
+    def _run(self, coro: Coroutine[Any, Any, T], context: Context | None) -> T:
         with self._lock:
             loop = self._loop_for(coro)
             call = _Call(coro, loop, context)
@@ -82,7 +85,7 @@ class LoopThread:
             value: T = ended.value
             return value
         context.run(OUTSIDE.set, False)
-        return self.run(coro, context)
+        return self._run(coro, context)
 
     def start(self, coro: Coroutine[Any, Any, T], /) -> "Future[T]":
         """Starts a coroutine in the loop, without waiting for it."""
@@ -204,9 +207,7 @@ class _Call(Generic[T]):
 
     __slots__ = ("_context", "_coro", "_loop", "_task", "ended")
 
-    def __init__(
-        self, coro: Coroutine[Any, Any, T], loop: Loop, context: Context | None = None
-    ) -> None:
+    def __init__(self, coro: Coroutine[Any, Any, T], loop: Loop, context: Context | None) -> None:
         self._context = context  # in which it has begun
         self._coro = coro
         self._loop = loop
