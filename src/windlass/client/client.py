@@ -201,12 +201,13 @@ class AsyncClient(Kept):
     ) -> list[AsyncJob[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
         new = None if workflow is None else NewWorkflow(name=workflow)
-        ready = await with_uploads(self.service, checked_jobs(jobs))
+        service = self.service
+        ready = await with_uploads(service, checked_jobs(jobs))
         try:
-            reply = await self.service.submit(submission(ready, new))
+            reply = await service.submit(submission(ready, new))
         except Spooled as kept:
-            return [SpooledJob(self.service, kept.delivery, one) for one in range(len(ready))]
-        return [AsyncJob(self.service, job) for job in reply.ids]
+            return [SpooledJob(service, kept.delivery, one) for one in range(len(ready))]
+        return [AsyncJob(service, job) for job in reply.ids]
 
     async def submit_in(
         self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
