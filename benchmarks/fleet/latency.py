@@ -1,4 +1,4 @@
-"""Section: from submitting a job to its first line, on an idle system; medians in ms.
+"""Section: from submitting a job to its first line, on an idle system; medians and p99 in ms.
 
 A job begins by saying so to whoever submitted it (`functions.start`, or the same as a task
 of the peer), so no system has to keep a result. Contenders take turns in rounds.
@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from statistics import median
+
+from msgspec.structs import replace
 
 import windlass
 from benchmarks.fleet import functions
@@ -26,10 +28,12 @@ NAME = "submit → start"
 OF_HUEY = 1.5
 OF_PGQUEUER = 1.0
 OF_HEALTHZ = 5.0
+P99_OF_MEDIAN = 2.0
 SLOTS = 8
 
 Submit = Callable[[str, int], object]
 Sample = Callable[[], float]  # milliseconds
+Found = Mapping[str, list[list[float]]]  # the samples of each round
 
 
 def run(options: Options) -> list[Row]:
@@ -107,27 +111,39 @@ def _samples(beacon: Beacon, contenders: Mapping[str, Submit]) -> dict[str, Samp
     return {name: functools.partial(beacon.latency, submit) for name, submit in contenders.items()}
 
 
-def _alternate(options: Options, contenders: Mapping[str, Sample]) -> dict[str, list[float]]:
-    """The medians of all rounds; each contender has a turn in each round."""
+def _alternate(options: Options, contenders: Mapping[str, Sample]) -> Found:
+    """The samples of all rounds; each contender has a turn in each round."""
     times = options.pick(40, 5)
     for sample in contenders.values():
         for _ in range(times):  # to warm up: connections, processes, imports
             sample()
-    found: dict[str, list[float]] = {name: [] for name in contenders}
+    found: dict[str, list[list[float]]] = {name: [] for name in contenders}
     for _ in range(options.pick(5, 2)):
         for name, sample in contenders.items():
-            found[name].append(median(sample() for _ in range(times)))
+            found[name].append([sample() for _ in range(times)])
     return found
 
 
-def _rows(found: Mapping[str, list[float]], ours: str, theirs: str, most: float) -> list[Row]:
-    if theirs not in found:
-        return [Row(section=NAME, name=ours, value=median(found[ours]), unit="ms")]
-    pairs = zip(found[ours], found[theirs], strict=True)
-    ratio = median(mine / its for mine, its in pairs)
-    return [
-        Row(section=NAME, name=theirs, value=median(found[theirs]), unit="ms",
-            samples=found[theirs]),
-        Row(section=NAME, name=ours, value=median(found[ours]), unit="ms", ratio=ratio,
-            beside=theirs, target=f"≤ {most:.2f}", met=ratio <= most, samples=found[ours]),
-    ]  # fmt: skip
+def _rows(found: Found, ours: str, theirs: str, most: float) -> list[Row]:
+    rows = []
+    medians = {name: [median(times) for times in rounds] for name, rounds in found.items()}
+    for name, rounds in medians.items():
+        row = Row(section=NAME, name=name, value=median(rounds), unit="ms", samples=rounds)
+        if name == ours and theirs in medians:
+            ratio = median(m / i for m, i in zip(rounds, medians[theirs], strict=True))
+            row = replace(
+                row, ratio=ratio, beside=theirs, target=f"≤ {most:.2f}", met=ratio <= most
+            )
+        rows.append(row)
+    return [*rows, *(_p99(name, rounds, name == ours) for name, rounds in found.items())]
+
+
+def _p99(name: str, rounds: list[list[float]], is_ours: bool) -> Row:
+    """The slowest percent of all samples begins here, beside their median."""
+    times = sorted(time for one in rounds for time in one)
+    value = times[len(times) * 99 // 100]
+    ratio = value / median(times)
+    row = Row(section=NAME, name=f"{name}, p99", value=value, unit="ms", ratio=ratio,
+              beside="its median")  # fmt: skip
+    met = ratio <= P99_OF_MEDIAN
+    return replace(row, target=f"≤ {P99_OF_MEDIAN:.2f}", met=met) if is_ours else row

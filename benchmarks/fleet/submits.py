@@ -53,7 +53,7 @@ def run(options: Options) -> list[Row]:
 
 def _over_http(options: Options) -> list[Row]:
     folder = options.folder / "http"
-    times = options.pick(500, 50)
+    times = options.pick(100, 20)
     with ExitStack() as stack:
         running = stack.enter_context(server(folder))
         client = stack.enter_context(running.client())
@@ -85,7 +85,7 @@ def _ask(client: Client) -> object:
 def _embedded(options: Options) -> list[Row]:
     folder = options.folder / "embedded"
     folder.mkdir()
-    times = options.pick(1_000, 50)
+    times = options.pick(200, 20)
     with ExitStack() as stack:
         client = stack.enter_context(windlass.Client.embedded(folder / "jobs.db", workers=0))
         laps = interleave(
@@ -113,7 +113,7 @@ def _bare_loop(path: Path, times: int) -> Callable[[], Lap]:
 
 
 def _direct(options: Options) -> list[Row]:
-    times, calls = options.pick(500, 50), options.pick(20, 2)
+    times, calls = options.pick(100, 20), options.pick(5, 2)
     postgres = start_postgres(durable=True)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -182,6 +182,16 @@ def test_a_submission_without_a_usual_answer_is_repeated_under_its_key(
     assert len(set(server.keys)) == 4
 
 
+def test_a_server_whose_answers_are_not_usual_is_asked_once(
+    server: _Server, client: windlass.Client
+) -> None:
+    server.then = [in_chunks] * 4
+    for _ in range(3):
+        assert client.submit(JOB).id == 7
+    assert len(set(server.keys)) == 4
+    assert len(server.keys) == 5
+
+
 def test_an_idle_connection_that_was_closed_is_not_used(
     server: _Server, client: windlass.Client
 ) -> None:

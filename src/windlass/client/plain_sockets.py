@@ -43,45 +43,54 @@ class PlainSockets:
         # Those of this process: after a fork, the others belong to the parent.
         self._idle: deque[tuple[socket.socket, int]] = deque()
         self._is_closed = False
+        self._is_unusual = False
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Answer:
         """Returns the answer to a request; raises `NoAnswer`. Each wait takes so many seconds."""
-        if not all(map(str.isprintable, headers.values())):
-            raise NoAnswer
         lines = [f"POST {self._path}{path} HTTP/1.1", f"Host: {self._name}"]
         lines += [f"{name}: {text}" for name, text in headers.items()]
-        lines.append(f"Content-Length: {len(body)}\r\n\r\n")
+        head = "\r\n".join([*lines, f"Content-Length: {len(body)}\r\n\r\n"])
+        if self._is_unusual or not (head.isascii() and all(map(str.isprintable, lines))):
+            raise NoAnswer
+        connection = self._connection()
         try:
-            connection = self._connection()
-            try:
-                connection.settimeout(seconds)
-                connection.sendall("\r\n".join(lines).encode("latin-1") + body)
-                answer = _read(connection)
-            except BaseException:
-                connection.close()
-                raise
-        except TimeoutError as error:
-            raise TimeIsUp from error
-        except (OSError, ValueError) as error:
-            raise NoAnswer from error
+            connection.settimeout(seconds)
+            answer = _asked(connection, head.encode(), body)
+        except BaseException as error:
+            connection.close()
+            self._is_unusual |= isinstance(error, ValueError)  # as it will be the next time
+            if isinstance(error, TimeoutError):
+                raise TimeIsUp from error
+            if isinstance(error, OSError | ValueError):
+                raise NoAnswer from error
+            raise
         self._keep(connection, answer)
         return answer
 
     def close(self) -> None:
         """Closes the idle connections, and later those in use."""
         self._is_closed = True
-        while self._idle:
-            self._idle.pop()[0].close()
+        while (kept := self._pop()) is not None:
+            kept[0].close()
+
+    def _pop(self) -> tuple[socket.socket, int] | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # another thread may have been faster
+            return None
 
     def _connection(self) -> socket.socket:
-        while self._idle:
-            connection, process = self._idle.pop()
+        while (kept := self._pop()) is not None:
+            connection, process = kept
             if process == os.getpid() and not _is_over(connection):
                 return connection
             connection.close()
-        made = socket.create_connection((self._host, self._port), CONNECT_SECONDS)
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return made if self._trust is None else self._secured(made, self._trust)
+        try:
+            made = socket.create_connection((self._host, self._port), CONNECT_SECONDS)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return made if self._trust is None else self._secured(made, self._trust)
+        except OSError as error:
+            raise NoAnswer from error
 
     def _secured(self, made: socket.socket, trust: ssl.SSLContext) -> socket.socket:
         try:
@@ -110,8 +119,12 @@ def _is_over(connection: socket.socket) -> bool:
     return True
 
 
-def _read(connection: socket.socket) -> Answer:
-    """Reads one answer; raises `ValueError` for one that is not usual."""
+def _asked(connection: socket.socket, head: bytes, body: bytes) -> Answer:
+    """Sends a request and reads its answer; raises `ValueError` for one that is not usual."""
+    if len(body) > PIECE:  # which is not copied
+        connection.sendall(head)
+        head = b""
+    connection.sendall(head + body)
     received = bytearray()
     while (end := received.find(b"\r\n\r\n")) < 0:
         _receive(connection, received)
