@@ -32,8 +32,7 @@ from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
-from windlass.engine.timers import DueJobs, RateTimer, now_of
-from windlass.engine.transaction.background import BackgroundTasks
+from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer, now_of
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.counters import Counters, Metrics

@@ -6,10 +6,9 @@ from typing import Any, Final, NamedTuple
 from windlass.domain.access.secrets import KEY_START
 from windlass.domain.explain.explanation import Cell, Column, Matrix, MatrixRow
 from windlass.domain.explain.reasons import Group, list_names
-from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.clauses import Clause, resource_key
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.matching import shown_value
-from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import WorkerStatus
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.explain.explanation import WorkerEntry
+from windlass.domain.matching.clauses import resource_key
 from windlass.domain.matching.matching import (
     ALLOWLIST,
     APART,
@@ -17,7 +18,6 @@ from windlass.domain.matching.matching import (
     Mismatch,
     mismatch_text,
 )
-from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape, shape_mismatches
 from windlass.domain.matching.suspects import ALONE, Company
 from windlass.domain.matching.workers import WorkerStatus, may_claim

@@ -15,8 +15,7 @@ from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.rates import opens_at, read_starts, room_in
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import Shape, opens_at, read_starts, room_in
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import StepKind, StepRow, StepState

@@ -30,8 +30,7 @@ from windlass.domain.explain.waiting_time import (
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import ACTIVE, STATE_BY_CODE, State
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.rates import opens_at, read_starts
-from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.matching.shapes import Shape, can_run, opens_at, read_starts
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import JobFacts, JobRecord, ShownNumbers

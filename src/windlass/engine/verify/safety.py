@@ -15,9 +15,8 @@ from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
-from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.shapes import Shape, is_gated, room_in
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.events import Event
 from windlass.domain.values.ids import ShapeId, WorkerId

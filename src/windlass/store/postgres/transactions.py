@@ -21,12 +21,11 @@ from windlass.store.postgres.failures import (
     outcome_unknown,
     raise_as_unavailable,
     wary,
+    was_committed,
 )
 from windlass.store.postgres.flow import PostgresFlow
 from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.places import PostgresPlaces
+from windlass.store.postgres.places import PostgresLeases, PostgresPlaces
 from windlass.store.postgres.roles import (
     PostgresCatalog,
     PostgresLimits,

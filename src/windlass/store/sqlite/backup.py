@@ -11,8 +11,12 @@ import apsw
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.store.sql.catalog import BACKUP
-from windlass.store.sqlite.connection import open_reader, refuse_damaged
-from windlass.store.sqlite.faults import raise_as_unavailable, refusal
+from windlass.store.sqlite.connection import (
+    open_reader,
+    raise_as_unavailable,
+    refusal,
+    refuse_damaged,
+)
 from windlass.store.sqlite.file_lock import holding
 from windlass.store.sqlite.statements import QUERIES
 

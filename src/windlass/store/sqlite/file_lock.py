@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.sqlite.faults import refusal
+from windlass.store.sqlite.connection import refusal
 
 SERVER = "server"
 EMBEDDED = "embedded client"

@@ -29,14 +29,17 @@ from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.backup import newest_event, refuse_older
 from windlass.store.sqlite.channel import Hub, Link, ask_for_file
 from windlass.store.sqlite.connection import (
+    CORRUPT,
     Checkpoints,
+    as_unavailable,
     migrate,
     open_checkpointer,
     open_reader,
     open_writer,
+    raise_as_unavailable,
+    refusal,
     refuse_damaged,
 )
-from windlass.store.sqlite.faults import CORRUPT, as_unavailable, raise_as_unavailable, refusal
 from windlass.store.sqlite.file_lock import (
     SERVER,
     STAND_IN,

@@ -21,10 +21,10 @@ from windlass.store.sqlite.roles import (
     SqliteLog,
     SqlitePlacement,
     SqliteRetention,
+    SqliteViews,
     SqliteWorkflows,
 )
 from windlass.store.sqlite.session import SqliteSession
-from windlass.store.sqlite.views import SqliteViews
 
 
 @dataclass(slots=True, kw_only=True)
