@@ -10,7 +10,7 @@ from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.timeouts import timeout_from
 from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
@@ -42,7 +42,6 @@ from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, Wor
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.store.sql.placement import HeldIndices
 
-FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
 
 

@@ -10,7 +10,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    COMPLETED,
+    FAILED,
+    QUEUED,
+    TERMINAL_CODES,
+)
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
@@ -20,16 +25,7 @@ from windlass.domain.values.names import compile_pattern, looks_at_lines
 
 MAX_CHARACTERS: Final = 10_000  # characters of a text that are searched
 TOGETHER: Final = 50  # jobs that are searched at once for a pattern
-BLOCKED: Final = State.BLOCKED.code
-QUEUED: Final = State.QUEUED.code
-RETRYING: Final = State.RETRYING.code
-SUSPENDED: Final = State.SUSPENDED.code
-COMPLETED: Final = State.COMPLETED.code
-FAILED: Final = State.FAILED.code
-REJECTED: Final = State.REJECTED.code
-ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
-ENDED_CODES: Final = frozenset(state.code for state in TERMINAL)
-BAD_CODES: Final = ENDED_CODES - {COMPLETED}
+BAD_CODES: Final = TERMINAL_CODES - {COMPLETED}
 
 
 class JobText(NamedTuple):
@@ -143,12 +139,12 @@ class RowFilter(NamedTuple):
     @property
     def ended(self) -> list[int]:
         """Returns the wanted terminal states."""
-        return sorted(self.states & ENDED_CODES if self.states else ENDED_CODES)
+        return sorted(self.states & TERMINAL_CODES if self.states else TERMINAL_CODES)
 
     @property
     def is_open(self) -> bool:
         """Returns whether open jobs may pass: of these a candidate does not tell the state."""
-        return not self.states or not self.states <= ENDED_CODES
+        return not self.states or not self.states <= TERMINAL_CODES
 
     def passing(self, rows: Sequence[Candidate]) -> Sequence[Candidate]:
         """Returns those that pass."""
@@ -190,7 +186,7 @@ def states_of(wanted: JobFilter) -> frozenset[int]:
     if wanted.failures:
         states = (states & BAD_CODES if states else BAD_CODES) or frozenset({0})
     elif wanted.finished_from is not None or wanted.finished_to is not None:
-        states = (states & ENDED_CODES if states else ENDED_CODES) or frozenset({0})
+        states = (states & TERMINAL_CODES if states else TERMINAL_CODES) or frozenset({0})
     if wanted.dead:
         # A filter for dead jobs in another state finds nothing; 0 is no job's state.
         return (states & {FAILED}) or frozenset({0}) if states else frozenset({FAILED})
@@ -290,7 +286,7 @@ def make_view(
 def tells_state(wanted: JobFilter) -> bool:
     """Returns whether candidates tell all that the filter asks of states: those of ended jobs."""
     states = states_of(wanted)
-    return not (wanted.dead or wanted.current) and (not states or states <= ENDED_CODES)
+    return not (wanted.dead or wanted.current) and (not states or states <= TERMINAL_CODES)
 
 
 def check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:

@@ -15,20 +15,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
-from windlass.domain.rows.records import JobRecord
-from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
-from windlass.domain.values.errors import InvalidInput
-from windlass.store.job_filters import (
+from windlass.domain.lifecycle.states import (
     ACTIVE_CODES,
-    BAD_CODES,
     BLOCKED,
     COMPLETED,
-    ENDED_CODES,
     FAILED,
     QUEUED,
     REJECTED,
     RETRYING,
     SUSPENDED,
+    TERMINAL_CODES,
+)
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
+from windlass.domain.values.errors import InvalidInput
+from windlass.store.job_filters import (
+    BAD_CODES,
     Candidate,
     JobText,
     RowFilter,
@@ -216,7 +218,7 @@ class JobLists(JobReads):
         self, wanted: JobFilter, after: Place | None, limit: int
     ) -> SortedPage:
         """Walks the event log backwards; the place of a job is the number of its last event."""
-        check_states(wanted, JobSort.FINISHED, ENDED_CODES)
+        check_states(wanted, JobSort.FINISHED, TERMINAL_CODES)
         row_filter = await self._row_filter(wanted)
         oldest, newest = await self._event_bounds()
         below = after[0] if after else newest + 1

@@ -10,7 +10,6 @@ The log stores no text for a transition that explains itself. We add the reason 
 the hot path.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -78,7 +77,7 @@ def render(event: Event, names: Names) -> list[str]:
 
 
 def _lines_of(event: Event, names: Names) -> list[str]:
-    data: dict[str, Any] = json.loads(event.data) if event.data else {}
+    data = event.details
     to = STATE_BY_CODE[event.to]
     if event.kind != EventKind.JOB or to is None:
         return [_other(event, data, names)]

@@ -8,11 +8,12 @@ Levels: expected events are information; failures, lost or suspected workers and
 warnings; the metadata that agents keep reporting is for debugging.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import RETRYING, State
 
 
 class EventKind(IntEnum):
@@ -53,6 +54,12 @@ class Event(NamedTuple):
     reason: str | None
     actor: str | None
     data: str | None
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Returns `data` decoded; empty if there is none."""
+        found: dict[str, Any] = json.loads(self.data) if self.data else {}
+        return found
 
 
 def is_hand_back(event: Event, data: Mapping[str, Any]) -> bool:
@@ -107,7 +114,6 @@ _JOB: Final = int(EventKind.JOB)
 _ORDINARY: Final = frozenset(
     state.code for state in (State.QUEUED, State.ASSIGNED, State.RUNNING, State.COMPLETED)
 )
-_RETRYING: Final = State.RETRYING.code
 _BAD_STATUS: Final = (
     '"status":"offline"', '"status":"unhealthy"', '"status":"probation"'
 )  # fmt: skip
@@ -130,7 +136,7 @@ def level_of(event: Event) -> Level:
 def _has_failed(event: Event) -> bool:
     """Returns True for a retry that counts, or that waits for something missing."""
     data = event.data or ""
-    return event.to == _RETRYING and ('"retry":' in data or '"failure":"resource"' in data)
+    return event.to == RETRYING and ('"retry":' in data or '"failure":"resource"' in data)
 
 
 def _of_worker(event: Event) -> Level:

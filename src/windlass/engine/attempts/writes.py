@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from windlass.domain.job.forms import MAX_MS
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import RUNNING
 from windlass.domain.lifecycle.timeouts import limits_for
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
@@ -27,7 +27,6 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
 
-RUNNING = State.RUNNING.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
 Apply = Callable[[Work, Holder, Lease | None], Awaitable[Any]]
 
@@ -68,6 +67,14 @@ def is_held(lease: Lease, holder: Holder) -> bool:
         holder.incarnation,
         holder.attempt,
     )
+
+
+async def held_lease(tx: ReadTx, holder: Holder) -> Lease:
+    """Returns the lease; raises unless this is its holder."""
+    lease = (await tx.leases.read([holder.job])).get(holder.job)
+    if lease is None or not is_held(lease, holder):
+        raise lease_lost(holder)
+    return lease
 
 
 def lease_lost(holder: Holder) -> Conflict:

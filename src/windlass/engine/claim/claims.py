@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED, QUEUED, RUNNING
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.values.ids import PER_EPOCH
@@ -16,10 +16,6 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment
-
-QUEUED = State.QUEUED.code
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
 
 Claimed: TypeAlias = dict[int, list[Assignment]]  # by worker
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.engine.attempts.reports import Done, apply_reports, split_reports
 from windlass.engine.claim.wakeups import WaitingSyncs
@@ -113,7 +113,6 @@ class Workers:
         return await self._run(lambda work: workers.remove(work, worker, force, actor))
 
 
-ASSIGNED = State.ASSIGNED.code
 STOPPED = "the worker was stopped"
 
 

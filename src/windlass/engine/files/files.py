@@ -14,9 +14,9 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import ArtifactRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, existing
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.writes import Measured, Write, is_held, lease_lost, measure_all
+from windlass.engine.attempts.writes import Measured, Write, held_lease, lease_lost, measure_all
 from windlass.engine.engine import Engine
 from windlass.engine.files.artifacts import (
     adopt_upload,
@@ -191,9 +191,7 @@ class Files(LogFiles):
 
         async def step(work: Work) -> NameRow:
             tx = work.tx
-            facts = (await tx.jobs.share([job])).get(job)
-            if facts is None:
-                raise NotFound("job", job)
+            facts = existing("job", job, (await tx.jobs.share([job])).get(job))
             for row in await visible_artifacts(tx, job):
                 if row.name == artifact:
                     namespace = await _namespace(tx, facts.shape)
@@ -212,10 +210,7 @@ class Files(LogFiles):
         check_digest(sha256)
         if content_type:
             check_name("content_type", content_type)
-        leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
-        lease = leases.get(holder.job)
-        if lease is None or not is_held(lease, holder):
-            raise lease_lost(holder)
+        await self._engine.store.read(lambda tx: held_lease(tx, holder))
 
     async def _record(
         self, holder: Holder, name: str, sha256: str, size: int, content_type: str
@@ -234,9 +229,7 @@ class Files(LogFiles):
 
 async def visible_artifacts(tx: ReadTx, job: int) -> list[ArtifactRow]:
     """Returns the artifacts of a job's accepted attempt, sorted by name."""
-    facts = (await tx.jobs.read([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
+    facts = existing("job", job, (await tx.jobs.read([job])).get(job))
     accepted = accepted_attempt(facts)
     rows = (await tx.files.artifacts([job])).get(job, [])
     return [row for row in rows if row.attempt == accepted]

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import ShownNumbers
 from windlass.domain.rows.views import newest_attempt
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound, existing
 from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.attempts.writes import (
@@ -133,9 +133,7 @@ class LogFiles:
         check_id("job", job)
 
         async def read(tx: ReadTx) -> LogRow:
-            view = await tx.views.job(job)
-            if view is None:
-                raise NotFound("job", job)
+            view = existing("job", job, await tx.views.job(job))
             newest = newest_attempt(view.facts, view.lease)
             numbers = (newest, *(row.number for row in view.attempts))
             shown_number = ShownNumbers(view.attempts)

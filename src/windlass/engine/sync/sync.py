@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.matching.probation import may_take, read_conduct
@@ -43,9 +43,6 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
-
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
 
 DUE_PER_CLAIM = 100  # due jobs that a claim moves first
 

@@ -6,13 +6,9 @@ So no end loses its reactions, and a reaction fires once per run, even after a c
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
-from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState, decode_details
 from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
 from windlass.store.sql.transaction import WriteTx
-
-_details = msgspec.json.Decoder(Details).decode
 
 
 async def note_ends(tx: WriteTx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
@@ -20,7 +16,7 @@ async def note_ends(tx: WriteTx, ends: Sequence[tuple[int, int, WorkflowState]])
     about = await tx.workflows.about([workflow for workflow, _, _ in ends])
     rows: list[ReactionRow] = []
     for workflow, run, state in ends:
-        details = _details(about[workflow].body)
+        details = decode_details(about[workflow].body)
         for trigger in triggers(state):
             for place, value in enumerate(reactions_for(details, trigger)):
                 rows.append(

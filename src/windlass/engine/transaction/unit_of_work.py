@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from windlass.domain.config import Config
 from windlass.domain.job.validation import JobTemplate, ValidatedJob
-from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.lifecycle.states import QUEUED, STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     REACTS,
@@ -29,7 +29,6 @@ from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.ports.clock import Chance
 from windlass.store.sql.transaction import WriteTx
 
-QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # prefix of a queue's name
 BULK = 20  # smaller groups of equal events share a statement with the others
 

@@ -5,13 +5,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL
+from windlass.domain.lifecycle.states import ACTIVE_CODES, TERMINAL_CODES
 from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import Event
-
-ACTIVE_CODES = frozenset(state.code for state in ACTIVE)
-TERMINAL_CODES = frozenset(state.code for state in TERMINAL)
 
 
 class QueuePast:

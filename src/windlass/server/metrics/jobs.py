@@ -13,7 +13,17 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
-from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    COMPLETED,
+    FAILED,
+    NEW_CODE,
+    QUEUED,
+    RETRYING,
+    RUNNING,
+    STATE_BY_CODE,
+    TERMINAL_CODES,
+    TIMED_OUT,
+)
 from windlass.domain.rows.events import Event, EventKind
 from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS, OTHER
 from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
@@ -24,13 +34,6 @@ UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed
 NO_FAILURE: Final = "none"
 
 _JOB: Final = int(EventKind.JOB)
-_QUEUED: Final = State.QUEUED.code
-_RUNNING: Final = State.RUNNING.code
-_RETRYING: Final = State.RETRYING.code
-_TIMED_OUT: Final = State.TIMED_OUT.code
-_COMPLETED: Final = State.COMPLETED.code
-_FAILED: Final = State.FAILED.code
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -110,13 +113,13 @@ class JobCounts:
         known = self._open.get(event.job) or _Open(UNKNOWN)
         if counts:
             self._count(event, known)
-        if event.to == _QUEUED:
+        if event.to == QUEUED:
             known = known._replace(queued_at=event.at)
-        elif event.to == _RUNNING:
+        elif event.to == RUNNING:
             known = known._replace(queued_at=None, running_at=event.at)
-        elif event.source == _RUNNING:
+        elif event.source == RUNNING:
             known = known._replace(running_at=None)
-        if event.to in _ENDED:
+        if event.to in TERMINAL_CODES:
             self._open.pop(event.job, None)
         elif event.job in self._open:
             self._open[event.job] = known
@@ -126,25 +129,25 @@ class JobCounts:
         queue = labels[:1]
         if event.source == NEW_CODE:
             self._submitted.add(queue)
-        if to == _RUNNING:
+        if to == RUNNING:
             self._started.add(labels)
             if known.queued_at is not None:
                 self._wait.observe(queue, (event.at - known.queued_at) / 1000)
-        elif event.source == _RUNNING and known.running_at is not None:
+        elif event.source == RUNNING and known.running_at is not None:
             self._run.observe(queue, (event.at - known.running_at) / 1000)
-        if to == _TIMED_OUT:
+        if to == TIMED_OUT:
             self._timeouts.add(labels)
-        elif to == _COMPLETED:
+        elif to == COMPLETED:
             self._completed.add(labels)
-        elif to in (_RETRYING, _FAILED):
+        elif to in (RETRYING, FAILED):
             self._count_failure(event, labels)
-        if to in _ENDED:
+        if to in TERMINAL_CODES:
             self._ended.add((*queue, str(STATE_BY_CODE[to])))
 
     def _count_failure(self, event: Event, labels: Labels) -> None:
         data = _Data() if event.data is None else _data(event.data)
         failure = data.failure if data.failure in FAILURE_BY_NAME else NO_FAILURE
-        if event.to == _FAILED:
+        if event.to == FAILED:
             self._failed.add((*labels, failure))
         elif data.counts not in ("", "none"):
             self._retries.add((*labels, failure))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED, COMPLETED, QUEUED
 from windlass.domain.rows.events import EventKind, Moves, expand
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Ticket, Waited, Worker
 from windlass.messages.sync import Finished
@@ -12,10 +12,6 @@ from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import COUNT_BITS, QUERIES, BulkInsert, Row, counted, integers
 
-RUNNING = State.RUNNING.code
-COMPLETED = State.COMPLETED.code
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
 JOB = int(EventKind.JOB)
 
 _JOBS = BulkInsert(QUERIES["insert_jobs"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import RUNNING, STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Due, Ticket, Wait
 from windlass.domain.values.ids import next_attempt
@@ -33,7 +33,6 @@ _REMOVE_SPAN = QUERIES["remove_ready_span"]
 _REMOVE = QUERIES["remove_ready"]
 _REMOVE_ONE = QUERIES["remove_ready_one"]
 ALIKE = 4  # jobs of a shape on average from which on their stretches are removed
-RUNNING = State.RUNNING.code
 _LEASE_TO = QUERIES["lease_to"]
 _INSERT = BulkInsert(QUERIES["insert_leases"])
 _JOBS = QUERIES["granted_jobs"]
