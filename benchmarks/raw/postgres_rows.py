@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 
 from benchmarks.drive import MAX_SLOTS, RESULT_BYTES
-from windlass.store.postgres.columns import integers
 from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.session import integers
 
 SLACK_MS = 10_000 + 30_000
 LOWEST = (-(2**63), 0)

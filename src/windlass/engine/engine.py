@@ -35,7 +35,7 @@ from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer, now_of
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.counters import Counters, Metrics
+from windlass.engine.transaction.effects import Counters, Metrics
 from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run, Step
 from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows import CascadeRunner, advance

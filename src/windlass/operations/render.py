@@ -16,8 +16,7 @@ from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reason_of, render
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
 from windlass.domain.rows.statistics import Summary

@@ -23,6 +23,7 @@ from windlass.domain.matching.clauses import (
     is_size,
     parse_clause,
     resource_key,
+    satisfies,
     short_key,
     target,
 )
@@ -31,7 +32,6 @@ from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import parse_size, readable_size
-from windlass.domain.values.versions import satisfies
 
 __all__ = [
     "SHORT_NAMES",

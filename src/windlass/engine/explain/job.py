@@ -23,8 +23,7 @@ from windlass.domain.explain.explanation import (
     Waiting,
 )
 from windlass.domain.explain.forecast import Line, forecast
-from windlass.domain.explain.matrix import matrix_of
-from windlass.domain.explain.reasons import Group, entries, list_names
+from windlass.domain.explain.reasons import Group, entries, list_names, matrix_of
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, STATE_BY_CODE, SUSPENDED
 from windlass.domain.matching.functions import MISSING

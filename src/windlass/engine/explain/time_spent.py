@@ -33,7 +33,6 @@ from windlass.domain.lifecycle.states import (
     ASSIGNED,
     QUEUED,
     STATE_BY_CODE,
-    State,
 )
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import Shape, can_run, opens_at, read_starts
@@ -50,9 +49,6 @@ from windlass.store.sql.transaction import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # maximum events about workers and queues that we read
 FIRST: Final = -(2**62)
-WITH_WORKER: Final = frozenset(
-    state.code for state in (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
-)
 HALF_SHOWN: Final = 250  # segments kept at each end
 Held = dict[Cause, list[Interval]]
 MAX_EVENTS: Final = 100_000
@@ -124,7 +120,7 @@ class _TimeAccount:
         for start, end, cause in found:
             number = bisect_right(at, start) - 1
             move = self._moves[number] if number >= 0 else None
-            is_held = move is not None and move.to in WITH_WORKER
+            is_held = move is not None and move.to in ACTIVE_CODES
             segments.append(
                 Segment(
                     cause=cause, start=format_moment(start), end=format_moment(end),

@@ -33,8 +33,7 @@ from windlass.engine.schedules.templates import (
     plan_request_of,
     submit_planned,
 )
-from windlass.engine.transaction.reaction_intents import reactions_for
-from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.transaction.unit_of_work import Work, reactions_for
 from windlass.messages.reactions import Reaction
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.store.sql.transaction import ReadTx

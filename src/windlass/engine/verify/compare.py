@@ -24,8 +24,7 @@ from windlass.domain.rows.records import CascadeKind, JobFacts, Lease, Ticket, W
 from windlass.domain.rows.steps import StepState
 from windlass.domain.schedules import RunState
 from windlass.engine.submit.submission import MARK as SUBMISSION
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import JobPast, Past
+from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex
 from windlass.store.sql.snapshot import Snapshot
 
 _LOOKED_AT = (CascadeKind.RELEASE, CascadeKind.DECIDE)  # cascades about a wait itself

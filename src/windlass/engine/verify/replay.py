@@ -17,8 +17,7 @@ from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badl
 from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.compare import note_pool, note_start
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import JobPast, Past, apply_worker_event
+from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex, apply_worker_event
 
 # Checks one transition of one job before it is applied.
 MoveCheck = Callable[["Replay", JobPast, Event], None]

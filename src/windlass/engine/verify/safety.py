@@ -30,8 +30,7 @@ from windlass.domain.matching.shapes import Shape, is_gated, room_in
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.events import Event
 from windlass.domain.values.ids import ShapeId, WorkerId
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import JobPast
+from windlass.engine.verify.past import Findings, JobPast, SnapshotIndex
 from windlass.engine.verify.replay import MoveCheck, Replay
 
 

@@ -24,10 +24,10 @@ from windlass.store.fast_path import (
     PlainSync,
     PlainSynced,
 )
-from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.connections import Link
 from windlass.store.postgres.failures import RETRY, outcome_unknown, was_committed
 from windlass.store.postgres.news import Herald
+from windlass.store.postgres.session import integers, spread
 from windlass.store.postgres.transactions import Transactions
 
 MAX_TOLD = 32  # arrivals that a submit tells of by itself

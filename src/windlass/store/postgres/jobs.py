@@ -8,8 +8,7 @@ it, appends; the others wait.
 from collections.abc import Iterator, Mapping, Sequence
 
 from windlass.domain.rows.records import JobColumns, JobEnd, KeyRow
-from windlass.store.postgres.columns import integers, spread
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.jobs import Jobs
 
 

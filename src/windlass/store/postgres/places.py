@@ -9,7 +9,7 @@ from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Due, Ticket, Wait
 from windlass.domain.values.ids import next_attempt
 from windlass.messages.sync import Assignment
-from windlass.store.postgres.columns import integers, spread
+from windlass.store.postgres.session import integers, spread
 from windlass.store.sql.leases import Leases
 from windlass.store.sql.places import Places, Probe, due_of, tickets_of, waits_of
 

@@ -6,8 +6,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.gaps import Gap, Mark
 from windlass.domain.rows.records import RateRow, WorkflowRow
-from windlass.store.postgres.columns import integers, spread
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.log import Log
 from windlass.store.sql.placement import Limits, Placement, RateKey
