@@ -30,6 +30,35 @@ class News(NamedTuple):
     stacks: tuple[tuple[int, int, int, int, int], ...] = ()  # see `engine/sync/stacks.py`
 
 
+class Hearers:
+    """Those who hear the news of other engines."""
+
+    def __init__(self) -> None:
+        self._hearers: dict[object, Callable[[News], None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._hearers)
+
+    def add(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        """Calls `hear` for each piece of news, until the returned function is called."""
+        key = object()
+        self._hearers[key] = hear
+
+        def stop() -> None:
+            self._hearers.pop(key, None)
+
+        return stop
+
+    def tell(self, news: News) -> None:
+        """Tells all of them."""
+        for hear in list(self._hearers.values()):
+            hear(news)
+
+    def clear(self) -> None:
+        """Tells them nothing more."""
+        self._hearers.clear()
+
+
 class Store(Protocol):
     """A place where jobs live. `shared` says that other engines may work on it too."""
 
@@ -68,7 +97,7 @@ class Store(Protocol):
         ...
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Calls `hear` for other engines' news; answers how to stop."""
+        """Calls `hear` for other engines' news, until the returned function is called."""
         ...
 
     async def close(self) -> None: ...

@@ -23,6 +23,7 @@ from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.attempts.log_segments import grown
 from windlass.engine.attempts.reports import run_deadline
+from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
@@ -58,6 +59,12 @@ async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassE
     if touched:
         await work.tx.leases.touch([touched[job] for job in sorted(touched)])
     return answers
+
+
+def check_holder(holder: Holder) -> None:
+    """Raises `InvalidInput` for numbers that cannot identify a holder."""
+    for field, number in zip(holder._fields, holder, strict=True):
+        check_id(field, number)
 
 
 def is_held(lease: Lease, holder: Holder) -> bool:

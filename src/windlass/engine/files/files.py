@@ -16,7 +16,14 @@ from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, existing
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.writes import Measured, Write, held_lease, lease_lost, measure_all
+from windlass.engine.attempts.writes import (
+    Measured,
+    Write,
+    check_holder,
+    held_lease,
+    lease_lost,
+    measure_all,
+)
 from windlass.engine.engine import Engine
 from windlass.engine.files.artifacts import (
     adopt_upload,
@@ -30,9 +37,9 @@ from windlass.engine.files.artifacts import (
     upload_key,
     write_file,
 )
-from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.files.logs import LogFiles
 from windlass.engine.files.stacks import Stacks
-from windlass.engine.transaction.arguments import check_id
+from windlass.engine.transaction.arguments import check_id, json_value
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
@@ -41,7 +48,6 @@ from windlass.store.sql.transaction import ReadTx
 PROGRESS_LIMIT: Final = 4 * 1024
 UPLOAD_TTL_MS: Final = 3_600_000
 
-_encode = msgspec.json.Encoder().encode
 _shape = msgspec.json.Decoder(Shape).decode
 
 
@@ -69,7 +75,7 @@ class Files(LogFiles):
     async def progress(self, holder: Holder, value: Any) -> None:
         """Records the progress of the attempt, as any small JSON value."""
         check_holder(holder)
-        body = _json(value)
+        body = json_value("progress", value, PROGRESS_LIMIT)
 
         async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
             if lease is None:
@@ -238,14 +244,3 @@ async def visible_artifacts(tx: ReadTx, job: int) -> list[ArtifactRow]:
 async def _namespace(tx: ReadTx, shape: int) -> str:
     rows = await tx.catalog.shapes_after(shape - 1)
     return next(_shape(row.body).namespace for row in rows if row.id == shape)
-
-
-def _json(value: Any) -> bytes:
-    try:
-        body = _encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InvalidInput("progress", "a JSON value", str(error)) from None
-    if len(body) > PROGRESS_LIMIT:
-        limit = f"at most {PROGRESS_LIMIT} bytes as JSON"
-        raise InvalidInput("progress", limit, f"{len(body)} bytes")
-    return body

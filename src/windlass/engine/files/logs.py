@@ -16,6 +16,7 @@ from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.attempts.writes import (
     Write,
+    check_holder,
     extend_log,
     finish_log,
     is_ended,
@@ -264,12 +265,6 @@ class LogFiles:
             self._followers[log].discard(grown)
             if not self._followers[log]:
                 del self._followers[log]
-
-
-def check_holder(holder: Holder) -> None:
-    """Raises `InvalidInput` for numbers that cannot identify a holder."""
-    for field, number in zip(holder._fields, holder, strict=True):
-        check_id(field, number)
 
 
 def _check_size(field: str, value: object) -> None:

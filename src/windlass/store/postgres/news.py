@@ -19,7 +19,7 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres.connections import addresses, is_pooled, open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 log = structlog.get_logger()
 
@@ -180,7 +180,7 @@ class Listener:
         _, self._address = addresses(dsn)
         self._server = server
         self._look = look
-        self._hearers: dict[object, Callable[[News], None]] = {}
+        self.hearers = Hearers()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -189,18 +189,8 @@ class Listener:
         hearing = self._poll() if connection is None else self._listen(connection)
         self._task = asyncio.get_running_loop().create_task(hearing)
 
-    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Calls `hear` for each message; answers how to stop."""
-        key = object()
-        self._hearers[key] = hear
-
-        def stop() -> None:
-            self._hearers.pop(key, None)
-
-        return stop
-
     async def close(self) -> None:
-        self._hearers.clear()
+        self.hearers.clear()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -227,7 +217,7 @@ class Listener:
                 connection.terminate()
             connection = await self._open_again()
             # Whatever was said meanwhile is lost, and what is cached may be old.
-            self._tell(News(catalog=True))
+            self.hearers.tell(News(catalog=True))
         await self._poll()
 
     async def _poll(self) -> None:
@@ -235,7 +225,7 @@ class Listener:
         before = newest = 0
         while True:
             await pass_time(POLL_SECONDS)
-            if not self._hearers:
+            if not self.hearers:
                 continue
             try:
                 found, news = await self._look(before)
@@ -243,7 +233,7 @@ class Listener:
                 continue
             before, newest = newest or found, found
             if news != News():
-                self._tell(news)
+                self.hearers.tell(news)
 
     async def _open_again(self) -> "asyncpg.Connection[Any] | None":
         while True:
@@ -257,18 +247,14 @@ class Listener:
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:
         if payload == INBOX:
-            self._tell(News(inbox=True))
+            self.hearers.tell(News(inbox=True))
             return
         try:
             server, arrivals, pokes, due_at, catalog, stacks = _decode(str(payload))
         except msgspec.DecodeError:
             return  # Anyone may notify; what is not ours is passed over.
         if server != self._server:
-            self._tell(News(arrivals, pokes, due_at, catalog, stacks=stacks))
-
-    def _tell(self, news: News) -> None:
-        for hear in list(self._hearers.values()):
-            hear(news)
+            self.hearers.tell(News(arrivals, pokes, due_at, catalog, stacks=stacks))
 
 
 async def _wait_until_broken(connection: "asyncpg.Connection[Any]") -> None:

@@ -155,7 +155,7 @@ class PostgresStore:
         self._herald.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        return self._listener.subscribe(hear)
+        return self._listener.hearers.add(hear)
 
     async def upgrade(self) -> None:
         """Brings the schema up to date, as `windlass db upgrade` does."""

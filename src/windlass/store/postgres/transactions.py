@@ -36,15 +36,7 @@ from windlass.store.postgres.roles import (
 )
 from windlass.store.postgres.session import QUERIES, Rows, Session
 from windlass.store.postgres.views import PostgresViews
-from windlass.store.sql.access import Access, Audit
-from windlass.store.sql.files import Files
-from windlass.store.sql.inbox import Inbox
-from windlass.store.sql.pools import Pools
-from windlass.store.sql.schedules import Reactions, Schedules, Templates
-from windlass.store.sql.statistics import Deadlines, Series, Statistics
-from windlass.store.sql.steps import Steps
 from windlass.store.sql.transaction import WriteTx
-from windlass.store.sql.workers import Workers
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -306,28 +298,16 @@ class Transactions:
     def _roles(self, session: Session, now: int) -> WriteTx:
         return WriteTx(
             now=now,
+            session=session,
             jobs=PostgresJobs(session),
             places=PostgresPlaces(session),
             leases=PostgresLeases(session),
-            workers=Workers(session),
             workflows=PostgresWorkflows(session),
             limits=PostgresLimits(session),
             catalog=PostgresCatalog(session),
             log=PostgresLog(session, self._server),
             flow=PostgresFlow(session),
-            access=Access(session),
-            audit=Audit(session),
-            files=Files(session),
             views=PostgresViews(session),
             retention=PostgresRetention(session),
-            templates=Templates(session),
-            schedules=Schedules(session),
-            reactions=Reactions(session),
             placement=PostgresPlacement(session),
-            statistics=Statistics(session),
-            series=Series(session),
-            deadlines=Deadlines(session),
-            steps=Steps(session),
-            pools=Pools(session),
-            inbox=Inbox(session),
         )

@@ -16,7 +16,7 @@ from windlass.store.sqlite.connection import open_memory
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 T = TypeVar("T")
 
@@ -33,7 +33,6 @@ class Shared:
         self.sequences = Sequences()
         self.session = SqliteSession(self.connection, self.sequences)
         self.handles: list[MemoryStore] = []
-        self.subscribers: dict[object, tuple[MemoryStore, Callable[[News], None]]] = {}
         self._clock = clock
         self._now = 0
         self.committing = False
@@ -55,6 +54,7 @@ class MemoryStore:
         self._clock = clock
         self._shared = shared
         self._is_open = True
+        self.hearers = Hearers()
         self._data = data or Shared(clock)
         self._data.handles.append(self)
         self._tx = roles_over(self._data.session, server)
@@ -92,28 +92,18 @@ class MemoryStore:
         return self._run(beside, keep=False)
 
     async def announce(self, news: News) -> None:
-        for owner, hear in list(self._data.subscribers.values()):
-            if owner is not self:
-                hear(news)
+        for handle in list(self._data.handles):
+            if handle is not self:
+                handle.hearers.tell(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        subscription = object()
-        self._data.subscribers[subscription] = (self, hear)
-
-        def stop() -> None:
-            self._data.subscribers.pop(subscription, None)
-
-        return stop
+        return self.hearers.add(hear)
 
     async def close(self) -> None:
         """Ends this handle; the data stays for the others, and for those that attach later."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        self._data.handles.remove(self)
-        for subscription, (owner, _) in list(self._data.subscribers.items()):
-            if owner is self:
-                del self._data.subscribers[subscription]
+        if self._is_open:
+            self._is_open = False
+            self._data.handles.remove(self)
 
     def _run(self, work: Callable[[WriteTx], Awaitable[T]], keep: bool) -> T:
         self._check_open()

@@ -51,7 +51,7 @@ from windlass.store.sqlite.file_lock import (
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES, Row
 from windlass.store.sqlite.transaction import roles_over
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -97,7 +97,7 @@ class SqliteStore:
         self._catch_up()
         self._channel: Hub | Link | None = None
         self._asked: Callable[[], None] = lambda: None
-        self._hearers: dict[object, Callable[[News], None]] = {}
+        self._hearers = Hearers()
         self._is_open = True
         note_open(path)
         self._damage = ""  # what to say about it once damage was found
@@ -162,9 +162,9 @@ class SqliteStore:
         A guest calls `vacant` whenever nobody seems to hold the file: it may `lead` then.
         """
         if self._guard is not None:
-            self._channel = Hub(self.path, self._hear, self._asked)
+            self._channel = Hub(self.path, self._hearers.tell, self._asked)
         else:
-            self._channel = Link(self.path, self._hear, vacant)
+            self._channel = Link(self.path, self._hearers.tell, vacant)
         await self._channel.open()
 
     async def lead(self, kind: str, blobs: str, asked: Callable[[], None] = lambda: None) -> bool:
@@ -268,13 +268,7 @@ class SqliteStore:
             self._channel.tell(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        key = object()
-        self._hearers[key] = hear
-
-        def stop() -> None:
-            self._hearers.pop(key, None)
-
-        return stop
+        return self._hearers.add(hear)
 
     async def close(self) -> None:
         """Closes all connections, the writer last: it tidies the WAL away."""
@@ -329,10 +323,6 @@ class SqliteStore:
         if self._guard is not None and self._notes_newest:
             with suppress(apsw.Error, OSError):
                 self._guard.note(newest_event(self.writer))
-
-    def _hear(self, news: News) -> None:
-        for hear in list(self._hearers.values()):
-            hear(news)
 
     def _roll_back(self) -> None:
         self._sequences.rolled_back()
