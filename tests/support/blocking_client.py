@@ -33,7 +33,7 @@ class Twin(NamedTuple):
     bases: str
 
 
-RESOURCES: Final = "windlass.client.resources.asynchronous"
+RESOURCES: Final = "windlass.client.resources"
 PAGES: Final = {
     "client": (
         Twin("windlass.client.client", "AsyncClient", "Client", "BlockingClient"),
@@ -50,9 +50,8 @@ PAGES: Final = {
         Twin(RESOURCES, "AsyncQueues", "Queues", "InThread[AsyncQueues]"),
         Twin(RESOURCES, "AsyncTemplates", "Templates", "InThread[AsyncTemplates]"),
         Twin(RESOURCES, "AsyncSchedules", "Schedules", "InThread[AsyncSchedules]"),
-        Twin("windlass.client.resources.pools", "AsyncPools", "Pools", "InThread[AsyncPools]"),
-        Twin("windlass.client.resources.tokens", "AsyncTokens", "Tokens",
-             "InThread[AsyncTokens]"),
+        Twin(RESOURCES, "AsyncPools", "Pools", "InThread[AsyncPools]"),
+        Twin(RESOURCES, "AsyncTokens", "Tokens", "InThread[AsyncTokens]"),
     ),
 }  # fmt: skip
 DOCSTRINGS: Final = {
@@ -66,7 +65,6 @@ DOCSTRINGS: Final = {
 ONLY_ASYNC: Final = {
     ("AsyncClient", "service"): "it belongs to the event loop",
     ("AsyncClient", "transport"): "it belongs to the event loop",
-    ("AsyncClient", "planning"): "it belongs to the event loop",
     ("AsyncClient", "open"): "the first call opens the connections",
     ("AsyncClient", "close"): "the base has it, and ends the thread",
     ("AsyncClient", "__aenter__"): "the base has it, and opens nothing",

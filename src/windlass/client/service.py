@@ -15,12 +15,11 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.client.calls import Answer, Calls
+from windlass.client.events import read_events
 from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, RECONNECT_SECONDS, Reconnect
-from windlass.client.resources.fleet import Fleet
-from windlass.client.resources.schedules import Planning
 from windlass.client.transport import CHECK
 from windlass.client.values.uploads import described, read
-from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import (
     Conflict,
@@ -28,7 +27,6 @@ from windlass.domain.values.errors import (
     WindlassError,
     WrongServer,
 )
-from windlass.messages.bulk import BulkReply, BulkRequest
 from windlass.messages.files import Uploaded
 from windlass.messages.jobs import (
     CanceledJob,
@@ -44,6 +42,7 @@ from windlass.messages.jobs import (
     WaitReply,
     WaitRequest,
 )
+from windlass.messages.schedules import StartReply, StartRequest
 from windlass.messages.steps import (
     AnswerReply,
     AnswerRequest,
@@ -52,6 +51,7 @@ from windlass.messages.steps import (
     SendReply,
     SendRequest,
 )
+from windlass.messages.system import EventInfo
 from windlass.messages.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -153,8 +153,6 @@ class Service:
             RECONNECT_SECONDS if transport.may_lose_answers else 0
         )
         self._options = options
-        self.planning = Planning(transport, self._send, fresh_key)
-        self.fleet = Fleet(transport, self._reconnect)
 
     @property
     def installation(self) -> Hashable:
@@ -229,6 +227,17 @@ class Service:
         )
         return type(self)(self.transport, self._reconnect, options)
 
+    async def ask(
+        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
+    ) -> T:
+        """Calls an operation: reads are repeated while the server is away.
+
+        A change is sent once, so that the answer says what it changed.
+        """
+        if method == "GET":
+            return await self._repeat(method, path, answer, body, **query)
+        return await self.transport.call(method, path, answer, body, query=query)
+
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
 
@@ -255,15 +264,8 @@ class Service:
     async def retry(self, job: int) -> RetryReply:
         return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
 
-    async def bulk(self, request: BulkRequest) -> BulkReply:
-        return await self.transport.call("POST", "/api/v1/jobs/bulk", BulkReply, request)
-
     async def explain(self, job: int) -> Explanation:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/explain", Explanation)
-
-    async def explain_worker(self, worker: str) -> WorkerExplanation:
-        path = f"/api/v1/workers/{quote(worker, safe='')}/explain"
-        return await self._repeat("GET", path, WorkerExplanation)
 
     async def time_spent(self, job: int) -> TimeSpent:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
@@ -284,9 +286,18 @@ class Service:
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
         path = f"/api/v1/workflows/{workflow}/retry"
-        return await self.transport.call(
-            "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
-        )
+        return await self.ask("POST", path, RetriedWorkflow, RetryWorkflow(failed=failed))
+
+    async def start_template(
+        self, name: str, request: StartRequest, namespace: str | None = None
+    ) -> StartReply:
+        """Sends a start with a key, so that it can be repeated if no answer came."""
+        if request.submission_key is None and self.transport.may_lose_answers:
+            request = msgspec.structs.replace(request, submission_key=fresh_key())
+        path = f"/api/v1/templates/{quote(name, safe='')}/start"
+        query = {"namespace": namespace}
+        call = partial(self.transport.call, "POST", path, StartReply, request, query=query)
+        return await self._send(call)
 
     async def send(self, request: SendRequest) -> SendReply:
         """Sends a signal with a key, so that it can be repeated if no answer came."""
@@ -306,8 +317,10 @@ class Service:
                 return found
 
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
-        path = f"/api/v1/jobs/{job}/answer"
-        return await self.transport.call("POST", path, AnswerReply, request)
+        return await self.ask("POST", f"/api/v1/jobs/{job}/answer", AnswerReply, request)
+
+    def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
+        return read_events(self.transport, dict(query), self._reconnect)
 
     def log(self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG) -> AsyncIterator[bytes]:
         return self._follow_log(job, choice) if follow else self._read_log(job, choice)

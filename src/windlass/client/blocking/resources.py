@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windlass.client.blocking.base import InThread
-from windlass.client.resources.asynchronous import (
+from windlass.client.resources import (
+    AsyncPools,
     AsyncQueues,
     AsyncSchedules,
     AsyncTemplates,
+    AsyncTokens,
     AsyncWorkers,
 )
-from windlass.client.resources.pools import AsyncPools
-from windlass.client.resources.tokens import AsyncTokens
 from windlass.domain.explain.explanation import WorkerExplanation
 from windlass.messages.access import TokenCreated, TokenInfo
 from windlass.messages.pools import CostList, Plan, PoolApplied, PoolInfo
