@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class News(NamedTuple):
-    """What other engines on the same store should hear of a commit.
+    """What other engines on the same store should know about a commit.
 
-    `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
-    `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
-    shapes or workers' metadata changed, `ended` and `ended_workflows` jobs and workflows that
-    have ended, where the store passes that on, `inbox` whether a user's transaction submitted jobs,
-    `stacks` attempts whose workers are asked for their stacks.
+    `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer, `due_at` the
+    earliest new entry in `due` (0: none), `catalog` whether queues, shapes or workers' metadata
+    changed, `ended` and `ended_workflows` jobs and workflows that have ended, if the store reports
+    them, `inbox` whether a user's transaction submitted jobs, `stacks` attempts whose workers are
+    asked for their stacks.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -31,7 +31,7 @@ class News(NamedTuple):
 
 
 class Hearers:
-    """Those who hear the news of other engines."""
+    """The callbacks that hear the news of other engines."""
 
     def __init__(self) -> None:
         self._hearers: dict[object, Callable[[News], None]] = {}

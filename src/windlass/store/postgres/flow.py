@@ -1,4 +1,4 @@
-"""The way of jobs with no ties, in bulk: few statements with few columns."""
+"""Moves plain jobs in bulk, with few statements and few columns."""
 
 from collections.abc import Mapping, Sequence
 

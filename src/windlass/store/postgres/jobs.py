@@ -49,7 +49,7 @@ CHUNK = 1_000
 
 
 async def _append(session: Session, edges: Mapping[int, Sequence[int]]) -> None:
-    """Appends to each list: one statement where no list is there yet, which is the rule."""
+    """Appends to each list; usually there is none yet, and one statement is enough."""
     jobs = sorted(job for job, more in edges.items() if more)
     if not jobs:
         return
@@ -74,7 +74,9 @@ async def _append(session: Session, edges: Mapping[int, Sequence[int]]) -> None:
 async def _continue(
     session: Session, jobs: Sequence[int], edges: Mapping[int, Sequence[int]]
 ) -> list[tuple[int, int, str]]:
-    """Locks lists that are there and divide what comes behind their last chunks."""
+    """Locks existing lists, and divides the new edges into what fills their last chunks and what
+    follows.
+    """
     await session.fetch("lock_dependents", integers(jobs))
     ends = await session.fetch("dependents_ends", integers(jobs))
     return [chunk for job, last, length in ends for chunk in _split(job, last, length, edges[job])]
@@ -83,7 +85,9 @@ async def _continue(
 def _split(
     job: int, chunk: int, length: int, edges: Sequence[int]
 ) -> Iterator[tuple[int, int, str]]:
-    """Fills chunk number `chunk`, which holds `length` edges, and then further ones."""
+    """Yields the rest of chunk number `chunk`, which holds `length` edges, and then further
+    chunks.
+    """
     start = 0
     while start < len(edges):
         end = start + CHUNK - length

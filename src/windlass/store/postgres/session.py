@@ -25,15 +25,15 @@ def integers(column: Sequence[int | None]) -> str:
 
 
 def ascending(ids: Iterable[int]) -> str:
-    """Returns the literal of these ids in the one order in which all lock, each once."""
+    """Returns the literal of these ids, each once, in the order in which everybody locks."""
     return integers(sorted(set(ids)))
 
 
 def spread(kinds: str, columns: Sequence[Sequence[object]]) -> list[object]:
-    """Returns all arrays, then all scalars: what `coalesce(u.column, $scalar)` needs.
+    """Returns all arrays, then all scalars, for `coalesce(u.column, $scalar)`.
 
-    `kinds` has one letter for each column. A column that varies is an array with the
-    scalar NULL, one that does not is an empty array with the scalar.
+    `kinds` has one letter for each column. A column that varies becomes an array, and its scalar is
+    NULL; a constant one becomes an empty array and a scalar.
     """
     arrays: list[object] = []
     scalars: list[object] = []
@@ -55,7 +55,7 @@ Rows = list[asyncpg.Record]
 
 
 class Session:
-    """What the roles of one transaction share: `Session` of `store/sql`."""
+    """Implements `Session` of `store/sql`: what the roles of one transaction share."""
 
     __slots__ = ("event", "link", "statements", "vouches")
 
@@ -64,7 +64,7 @@ class Session:
         self.statements = 0
         self.vouches = False
         """Whether its answer is what another transaction wrote, which must be durable by then."""
-        self.event: Mark | None = None  # the newest that this transaction has written
+        self.event: Mark | None = None  # the newest event that this transaction has written
 
     def fetch(self, name: str, *args: object) -> Coroutine[Any, Any, Rows]:
         self.statements += 1
@@ -135,7 +135,7 @@ class Session:
         return tuple(value)
 
     def commit(self, mark: int, at: int) -> Coroutine[Any, Any, str]:
-        """Notes with the commit, if there is something to commit, that it took place."""
+        """Commits; if anything was written, also leaves the mark."""
         self.statements += 1
         noted = QUERIES["commit"] % (mark, at, self.vouches)
         return self.link.connection.execute(noted)

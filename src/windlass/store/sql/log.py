@@ -24,7 +24,7 @@ class LogRead(Role, ABC):
         return int(await self._session.fetch_value("newest_event_seq"))
 
     async def times(self, numbers: Sequence[int]) -> dict[int, int]:
-        """Returns when these events and the oldest one happened, of those that are there."""
+        """Returns the times of these events and of the oldest one; missing events are left out."""
         return dict(await self._session.fetch("event_times", self._session.integers(numbers)))
 
     async def counters(self) -> dict[str, int]:
@@ -41,12 +41,14 @@ class Log(LogRead):
     __slots__ = ()
 
     async def jump(self, event: Event) -> None:
-        """Writes an event under the number it has; later ones follow it."""
+        """Writes an event under its own number; later events get higher ones."""
         await self._session.execute("insert_event_at", *event)
 
     @abstractmethod
     async def append(self, events: Sequence[Event]) -> None:
-        """Numbers and writes these events, in order. The last statement of a transaction."""
+        """Numbers and writes these events, in order. This must be the last statement of a
+        transaction.
+        """
 
     @abstractmethod
     async def bump(self, deltas: Mapping[str, int]) -> None:

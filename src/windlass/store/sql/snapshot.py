@@ -1,4 +1,4 @@
-"""Everything the store holds, in the one order that all stores show it in."""
+"""Everything that a store holds, in the same order on every store."""
 
 from collections.abc import Container
 from typing import Any, NamedTuple, TypeVar
@@ -101,7 +101,7 @@ class Snapshot(NamedTuple):
 async def take_snapshot(session: Session, filled: Container[str] | None = None) -> Snapshot:
     """Reads every table; `session` has one snapshot of the database.
 
-    With `filled`, it runs only these statements: the others would find nothing.
+    `filled` limits it to these statements, if the other tables are empty.
     """
 
     async def fetch(name: str, *args: object) -> list[Any]:
@@ -169,7 +169,7 @@ async def take_snapshot(session: Session, filled: Container[str] | None = None) 
 
 
 def _dependents(session: Session, rows: list[Any]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Returns all dependents of each job, of which several chunks follow each other."""
+    """Returns all dependents of each job, from its consecutive chunks."""
     edges: dict[int, list[int]] = {}
     for job, chunk in rows:
         edges.setdefault(job, []).extend(session.unpack_edges(chunk))

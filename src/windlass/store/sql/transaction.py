@@ -1,4 +1,4 @@
-"""Transactions: the roles, and the moment they take place. Reads and writes are two types.
+"""A transaction: its roles and its time. Reading and writing transactions are two types.
 
 Locks, where a database has them, are taken in one order: workers, jobs, places and leases, limits,
 workflows, then the log; ascending by id within each. Each method of a role says which rows it

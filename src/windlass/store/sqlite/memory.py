@@ -1,7 +1,7 @@
 """The store in memory: a SQLite database without a file, which ends with its process.
 
-Tests, simulations and embedded clients with ":memory:" stand on it. Several engines may work on
-the same data, through a handle each.
+Tests, simulations and embedded clients with ":memory:" use it. Several engines may share the data,
+each through its own handle.
 """
 
 from collections.abc import Awaitable, Callable
@@ -36,11 +36,11 @@ class Shared:
         self._clock = clock
         self._now = 0
         self.committing = False
-        # What is written outside a transaction would commit by itself: it is refused.
+        # Refuse writes outside a transaction, which would commit by themselves.
         self.connection.set_commit_hook(lambda: not self.committing)
 
     def tell_time(self) -> int:
-        """Returns the clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never one earlier than before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 
@@ -60,7 +60,9 @@ class MemoryStore:
         self._tx = roles_over(self._data.session, server)
 
     def attach(self, server: str) -> "MemoryStore":
-        """Returns a handle on the same data with counters, subscribers and an end of its own."""
+        """Returns another handle on the same data, with its own counters and subscribers, closed by
+        itself.
+        """
         return MemoryStore(self._clock, server, shared=True, data=self._data)
 
     @property
@@ -72,7 +74,7 @@ class MemoryStore:
         return True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
-        del rows  # never in a thread: the data of this store are few
+        del rows  # never in a thread: this store holds little data
         self._tx.places.begin()
         return self._run(work, keep=True)
 
@@ -100,7 +102,7 @@ class MemoryStore:
         return self.hearers.add(hear)
 
     async def close(self) -> None:
-        """Ends this handle; the data stays for the others, and for those that attach later."""
+        """Closes this handle; the data stays for the others, and for those attached later."""
         if self._is_open:
             self._is_open = False
             self._data.handles.remove(self)
@@ -120,7 +122,7 @@ class MemoryStore:
                 data.sequences.committed()
             return result
         finally:
-            # After a commit there is nothing left to take back.
+            # After a commit there is nothing left to roll back.
             data.committing = False
             data.sequences.rolled_back()
             if connection.in_transaction:

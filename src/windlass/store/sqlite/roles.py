@@ -1,4 +1,4 @@
-"""How roles differ on SQLite: reads are cheap, so a few small ones make a view.
+"""The roles as SQLite implements them: reads are cheap, so a few small ones make a view.
 
 Lists of dependents are packed edges, 1,000 to a chunk.
 
@@ -36,8 +36,8 @@ from windlass.store.sqlite.statements import QUERIES, Row, pack, unpack
 
 JOB = int(EventKind.JOB)
 NEW = 0
-# Where a job without a lease may stand; its way there is among the unusual events, or
-# is the first of all.
+# States of a job without a lease. Its transition there is among the unusual events, or
+# is its first event.
 UNLEASED = frozenset(
     state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
 )
@@ -74,7 +74,7 @@ def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
 def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
     """Returns whether the transitions lead from a new job to one of the states in `standing`.
 
-    With `trimmed` the first ones may be missing, or all of them.
+    `trimmed`: the first ones, or all of them, may be missing.
     """
     moves = [event for event in events if event.kind == JOB]
     if not moves:
@@ -85,7 +85,7 @@ def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = 
 
 
 def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
-    """Returns the states the job may be in now, so far as its outcome and its lease tell."""
+    """Returns the states that the job may be in now, judged by its outcome and lease."""
     rows: list[Row] = connection.execute(QUERIES["job_standing"], (job,)).fetchall()
     if not rows:
         return frozenset()
@@ -105,7 +105,7 @@ def _is_trimmed(connection: apsw.Connection, created_at: int) -> bool:
 
 
 def _spans(connection: apsw.Connection, times: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns the numbers of the first and last event at each time, by halving the log."""
+    """Returns the numbers of the first and last event at each time, by bisecting the log."""
     newest: list[Row] = connection.execute(QUERIES["newest_event_seq"]).fetchall()
     log = range(1, newest[0][0] + 1)
 
@@ -146,7 +146,7 @@ class SqliteJobs(Jobs):
         await self._session.many("put_dependents", "iio", rows)
 
     async def _filled_chunks(self, job: int, more: Sequence[int]) -> list[tuple[int, int, bytes]]:
-        """Returns the job's last chunk filled up, and those that follow it."""
+        """Returns the job's last chunk, filled up, and the chunks that follow."""
         last = await self._session.fetch("last_dependents", job)
         number, edges = (last[0][0], unpack(last[0][1])) if last else (0, ())
         edges += tuple(more)
@@ -168,7 +168,7 @@ class SqliteCatalog(Catalog):
     _session: SqliteSession
 
     async def follow_timeline(self) -> None:
-        """Knows of no timelines."""
+        """Returns None: SQLite has no timelines."""
 
     async def jump_ids(self, now: int) -> Gap:
         newest = (await self._session.fetch("newest_ids"))[0]
@@ -181,7 +181,7 @@ class SqlitePlacement(Placement):
     __slots__ = ()
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
-        """Reads them one by one: a claim asks for few, and there is nothing to lock."""
+        """Reads them one by one: a claim needs few, and there is nothing to lock."""
         del wait
         found: dict[RateKey, RateRow] = {}
         for key in sorted(keys):
@@ -258,7 +258,7 @@ class SqliteRetention(Retention):
     __slots__ = ()
 
     async def try_lock(self) -> bool:
-        """Always gets the turn: SQLite runs one transaction at a time."""
+        """Returns True: SQLite runs one transaction at a time."""
         return True
 
     async def remove_jobs(self, ids: Sequence[int]) -> None:
@@ -279,11 +279,11 @@ class SqliteRetention(Retention):
         await self.drop_baseline(BaselineKind.WORKFLOW, numbers)
 
     async def forget_commits(self) -> None:
-        """It keeps none: no answer is lost."""
+        """Does nothing: SQLite keeps no marks, since no answer is lost."""
 
 
 class SqliteViews(Views):
-    """Implements `Views` on SQLite: jobs are brought together from one read of each table."""
+    """Implements `Views` on SQLite: a job is combined from one read per table."""
 
     async def _look(
         self,

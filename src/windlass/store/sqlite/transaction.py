@@ -1,4 +1,4 @@
-"""One transaction: the roles over one connection, and the moment it takes place."""
+"""One transaction: its roles over one connection, and its time."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -21,12 +21,12 @@ from windlass.store.sqlite.session import SqliteSession
 
 @dataclass(slots=True, kw_only=True)
 class SqliteTx(WriteTx):
-    """The roles are made once for a connection, only `now` changes."""
+    """The roles are made once per connection; only `now` changes."""
 
     places: SqlitePlaces
 
     def at(self, now: int) -> Self:
-        """Returns the roles for the transaction that takes place now."""
+        """Returns the roles for a transaction at this time."""
         self.now = now
         return self
 
