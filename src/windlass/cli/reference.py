@@ -227,9 +227,14 @@ def _job_row(option: JobOption) -> str:
     flag = f"`{option.flag}`" if option.flag else ""
     files = "yes" if option.in_files else ""
     return (
-        f"| `{option.name}` | {option.form.name} | {default} | {flag} | {files} "
+        f"| `{option.name}` | {_form(option)} | {default} | {flag} | {files} "
         f"| {_sentence(option.help)} |"
     )
+
+
+def _form(option: JobOption) -> str:
+    """Returns how an option is written, and how long it may be."""
+    return option.form.name + (f", at most {option.chars} characters" if option.chars else "")
 
 
 def workflow_schema() -> str:
