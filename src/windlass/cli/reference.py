@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cyclopts import App, Group
 
+from windlass.cli.commands.start.init import default_names, render
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.plugin_flags import PLUGINS
@@ -317,6 +318,11 @@ def _additions(plugin: Plugin) -> Iterator[str]:
         yield "\n## Metrics\n\n" + metrics_table(part.metrics)
 
 
+def farm_guide() -> str:
+    """docs/guides/farm.md: the page that `windlass init farm --kind servers` writes."""
+    return GENERATED + render("servers", default_names("servers"))["README.md"]
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
@@ -325,6 +331,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "rights.md": rights_page,
     "states.md": states_page,
     "workflow.schema.json": workflow_schema,
+    "../guides/farm.md": farm_guide,
     **{f"plugin-{one.name}.md": partial(plugin_page, one) for one in working_plugins()},
 }
 
