@@ -71,7 +71,9 @@ class Blobs(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raises if nothing can be written; a bucket counts as writable until it refuses something."""
+        """Raises if nothing can be written; a bucket counts as writable until it refuses
+        something.
+        """
         ...
 
     async def close(self) -> None: ...

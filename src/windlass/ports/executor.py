@@ -36,7 +36,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     own_limit: bool = False
 
     def leaves_more(self, limit: int) -> bool:
-        """Returns True if parts of it must be kept as artifacts: files, or more than `limit` bytes."""
+        """Returns True if parts of it must be kept as artifacts: files, or more than `limit`
+        bytes.
+        """
         return self.leaves_files or self.size > limit
 
 
