@@ -1,12 +1,12 @@
 """Turn ready jobs into leases in one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
-from windlass.domain.rows.records import Ticket
+from windlass.domain.rows.records import Lease, Ticket
 from windlass.domain.values.ids import next_attempt
 from windlass.messages.sync import Assignment
 from windlass.store.postgres.columns import integers, spread
@@ -17,6 +17,12 @@ class PostgresLeases(Leases):
     """Implements `Leases` on PostgreSQL."""
 
     __slots__ = ()
+
+    async def newer(self, than: Mapping[int, int]) -> list[Lease]:
+        if not than:
+            return []
+        pairs = integers(list(than)), integers(list(than.values()))
+        return await self._session.rows(Lease, "newer_leases", *pairs)
 
     async def grant(
         self,
