@@ -8,24 +8,23 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final, Self
 
-from windlass.client import client, handles, workflows
+from windlass.client import client, handles, resources, workflows
 from windlass.client.blocking import client as blocking
 from windlass.client.blocking import handles as blocking_handles
 from windlass.client.blocking import resources as blocking_resources
 from windlass.client.builder import AsyncWorkflowBlock
-from windlass.client.resources import asynchronous, pools, tokens
 
 TWINS: Final[dict[type, type]] = {
     blocking.Client: client.AsyncClient,
     blocking_handles.JobHandle: handles.AsyncJob,
     blocking_handles.WorkflowHandle: workflows.AsyncWorkflow,
     blocking_handles.Workflow: AsyncWorkflowBlock,
-    blocking_resources.Workers: asynchronous.AsyncWorkers,
-    blocking_resources.Queues: asynchronous.AsyncQueues,
-    blocking_resources.Templates: asynchronous.AsyncTemplates,
-    blocking_resources.Schedules: asynchronous.AsyncSchedules,
-    blocking_resources.Pools: pools.AsyncPools,
-    blocking_resources.Tokens: tokens.AsyncTokens,
+    blocking_resources.Workers: resources.AsyncWorkers,
+    blocking_resources.Queues: resources.AsyncQueues,
+    blocking_resources.Templates: resources.AsyncTemplates,
+    blocking_resources.Schedules: resources.AsyncSchedules,
+    blocking_resources.Pools: resources.AsyncPools,
+    blocking_resources.Tokens: resources.AsyncTokens,
 }
 END: Final = object()
 

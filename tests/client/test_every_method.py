@@ -25,14 +25,14 @@ from windlass.assembly.stores import upgrade_store
 from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.client import AsyncClient
 from windlass.client.handles import AsyncJob
-from windlass.client.resources.asynchronous import (
+from windlass.client.resources import (
+    AsyncPools,
     AsyncQueues,
     AsyncSchedules,
     AsyncTemplates,
+    AsyncTokens,
     AsyncWorkers,
 )
-from windlass.client.resources.pools import AsyncPools
-from windlass.client.resources.tokens import AsyncTokens
 from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
@@ -56,7 +56,7 @@ ASK_NOTHING: Final = frozenset(
     {
         "AsyncClient.close", "AsyncClient.instead", "AsyncClient.open", "AsyncClient.place",
         "AsyncClient.service", "AsyncClient.transport", "AsyncClient.with_options",
-        "AsyncClient.planning", "AsyncClient.workers", "AsyncClient.queues",
+        "AsyncClient.workers", "AsyncClient.queues",
         "AsyncClient.templates", "AsyncClient.schedules", "AsyncClient.pools",
         "AsyncClient.tokens", "AsyncJob.id", "AsyncJob.service", "AsyncWorkflow.id",
         "AsyncWorkflowBlock.id",
@@ -208,10 +208,11 @@ async def workflows_are_built_and_ended(world: World) -> Any:
     incomplete = await refusal(workflow.complete(10))
     again = await workflow.retry()
     canceled = await again.cancel("over"), await again.cancel()
+    reactions = await workflow.reactions()
     reply = await client.submit_workflow(NewWorkflow(name="late"), [TRUE])
     await client.workflow(reply.workflow or 0).cancel()
     listed = await client.workflows(5, name="early"), await client.workflows(5, label="kind=a")
-    return running, shown, ended, incomplete, canceled, reply.applied, listed
+    return running, shown, ended, incomplete, canceled, reactions, reply.applied, listed
 
 
 async def signals_are_sent_and_questions_answered(world: World) -> Any:
@@ -372,7 +373,7 @@ ROWS: Final[dict[Row, str]] = {
     ),
     workflows_are_built_and_ended: (
         "AsyncClient: workflow workflows submit_workflow; AsyncWorkflowBlock: submit wait; "
-        "AsyncWorkflow: info jobs add add_with_reply wait complete cancel retry"
+        "AsyncWorkflow: info jobs add add_with_reply wait complete cancel retry reactions"
     ),
     signals_are_sent_and_questions_answered: "AsyncClient: send questions answer",
     workers_are_managed: "AsyncWorkers: list show approve drain enable disable set",

@@ -8,26 +8,27 @@ import pytest
 
 import windlass
 from tests.support.blocking_client import ONLY_ASYNC, in_blocking_words
-from windlass.client.blocking import resources
-from windlass.client.resources import asynchronous, pools, tokens
+from windlass.client import resources
+from windlass.client.blocking import resources as blocking_resources
 
 TWINS: dict[type, type] = {
     windlass.Client: windlass.AsyncClient,
     windlass.JobHandle: windlass.AsyncJob,
     windlass.WorkflowHandle: windlass.AsyncWorkflow,
     windlass.Workflow: windlass.AsyncWorkflowBlock,
-    resources.Workers: asynchronous.AsyncWorkers,
-    resources.Queues: asynchronous.AsyncQueues,
-    resources.Templates: asynchronous.AsyncTemplates,
-    resources.Schedules: asynchronous.AsyncSchedules,
-    resources.Pools: pools.AsyncPools,
-    resources.Tokens: tokens.AsyncTokens,
+    blocking_resources.Workers: resources.AsyncWorkers,
+    blocking_resources.Queues: resources.AsyncQueues,
+    blocking_resources.Templates: resources.AsyncTemplates,
+    blocking_resources.Schedules: resources.AsyncSchedules,
+    blocking_resources.Pools: resources.AsyncPools,
+    blocking_resources.Tokens: resources.AsyncTokens,
 }
 ONLY_BLOCKING = {
     "asynchronous": "what is behind it",
     "as_async": "the asynchronous client is one",
     "client": "asynchronous handles have a service",
     "run": "it runs coroutines in the client's thread",
+    "run_from_here": "it begins coroutines in the caller's thread",
 }
 # `embedded` has an option of its own, `close` ends a thread too.
 OWN_WORDS = {"close", "embedded"}

@@ -7,7 +7,7 @@ from typing import Final
 
 from windlass_fuzz.alarms.outbox import Outbox, failed_again, outbox_file
 from windlass_fuzz.alarms.sender import alarm_of
-from windlass_fuzz.buckets.layout import coverage_key
+from windlass_fuzz.buckets.layout import build_key, coverage_key
 from windlass_fuzz.coverage import coverage_map
 from windlass_fuzz.coverage.coverage_map import CoverageMap, Function
 from windlass_fuzz.coverage.reach import News
@@ -77,6 +77,7 @@ async def _fill(folder: Path, alarm: bool) -> None:
     await pipeline.state.update(lambda _: State("d" * 40, 1_790_000_000_000, {}, progress))
     made = BuiltCombinations(built=("address",), failed={"plain": "its build failed"})
     await write_built(pipeline.bucket, "toy", "e" * 40, made)
+    await pipeline.bucket.put(build_key("toy", "production", "e" * 40, "address"), b"archive")
     store = FindingStore(pipeline)
     name = await store.put_input(KEY, INPUT, ".smt2")
     finding = Finding(

@@ -217,7 +217,9 @@ def test_a_finding_shows_its_report_as_text_and_its_input_is_saved(
     page.get_by_role("tab", name=re.compile("Schedule")).click()
     expect(page.get_by_role("row", name=re.compile("dddddddddddd 7"))).to_be_visible()
     expect(page.get_by_role("row", name=re.compile("1 watched 1"))).to_be_visible()
-    expect(page.get_by_role("row", name=re.compile("address .*100 % .*points"))).to_be_visible()
+    expect(
+        page.get_by_role("row", name=re.compile("address .*100 % 1 new finding"))
+    ).to_be_visible()
     expect(page.get_by_role("row", name="plain none 0 % its build failed")).to_be_visible()
     page.get_by_role("tab", name="Coverage").click()
     expect(page.get_by_text("3 functions reached by 1 test,")).to_be_visible()

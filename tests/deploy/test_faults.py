@@ -37,7 +37,7 @@ from windlass_fuzz.statistics.history import History, RunPoint, history_file
 # down only if it does not answer for a while: on a busy machine one scrape may take too long.
 SHORTER = {
     "[10m]": "[4s]", "[15m]": "[4s]", "[30m]": "[4s]", "[1h]": "[10s]",
-    "for: 15m": "for: 0s", "for: 5m": "for: 0s", "for: 2m": "for: 2s", "for: 1m": "for: 0s",
+    "for: 15m": "for: 0s", "for: 5m": "for: 0s", "for: 2m": "for: 5s", "for: 1m": "for: 0s",
     "_seconds) > 900": "_seconds) > 3", "_seconds) > 3600": "_seconds) > 4",
     "120 + 5 *": "2 + 5 *", "> 10000": "> 400", "[4s]) > 100": "[4s]) > 10",
 }  # fmt: skip

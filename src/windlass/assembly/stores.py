@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Opening(NamedTuple):
     """How to open a store."""
 
-    blobs: str = ""  # which other processes learn of
+    blobs: str = ""  # announced to other processes
     wait_ms: int = 0  # for PostgreSQL to accept connections
     stopped: Callable[[], bool] = lambda: False  # ends the wait
     restored: bool = False  # a restored backup may have no new epoch yet

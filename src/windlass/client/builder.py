@@ -284,3 +284,11 @@ def dump_model(value: Any) -> Any:
     if dump is None:
         raise TypeError(f"{type(value).__name__} is no JSON")
     return dump(mode="json", by_alias=True)
+
+
+def split_reference(template: str) -> tuple[str, int]:
+    """Splits a template reference into name and version; version 0 is the newest."""
+    name, at, version = template.partition("@")
+    if at and not (version.isascii() and version.isdigit()):
+        raise InvalidInput("template", "name or name@version, such as nightly@3", template)
+    return name, int(version or 0)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -23,14 +23,13 @@ from windlass.client.builder import (
     new_workflow,
     request_for,
     seconds_of,
+    split_reference,
     submission,
     timeout_seconds,
 )
 from windlass.client.errors import Spooled
 from windlass.client.handles import AsyncJob, SpooledJob
 from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconnect
-from windlass.client.resources.bulk import edit_parts
-from windlass.client.resources.schedules import Planning, split_reference
 from windlass.client.service import Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
@@ -40,7 +39,7 @@ from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.domain.values.quantities import DurationLike
-from windlass.messages.bulk import Action, BulkReply
+from windlass.messages.bulk import Action, BulkReply, BulkRequest, RefusedJob
 from windlass.messages.jobs import (
     JOB_FILTERS,
     CancelReply,
@@ -67,14 +66,14 @@ if TYPE_CHECKING:  # loaded when they are first used, which most programs never 
         WorkflowFilters,
         WorkflowOptions,
     )
-    from windlass.client.resources.asynchronous import (
+    from windlass.client.resources import (
+        AsyncPools,
         AsyncQueues,
         AsyncSchedules,
         AsyncTemplates,
+        AsyncTokens,
         AsyncWorkers,
     )
-    from windlass.client.resources.pools import AsyncPools
-    from windlass.client.resources.tokens import AsyncTokens
     from windlass.client.spool import Spool
 
 P = ParamSpec("P")
@@ -83,11 +82,13 @@ T = TypeVar("T")
 
 OnUnavailable = Literal["raise", "spool"]
 
+MAX_REFUSED: Final = 20  # jobs that the answer to a change of many names
+
 
 class AsyncClient(Kept):
     """One server, seen from a program with an event loop.
 
-    Several event loops may use it. A `service` is asked instead of any server.
+    Several event loops may use it. With a `service`, it asks that instead of a server.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
@@ -153,7 +154,7 @@ class AsyncClient(Kept):
     def with_options(
         self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
     ) -> Self:
-        """Returns this client with other options for what it hands over; None: as they are.
+        """Returns this client with other submission options; None keeps an option.
 
         `timeout` is how long a submission, a start or a signal may take in all:
         `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
@@ -272,68 +273,63 @@ class AsyncClient(Kept):
             key_for=seconds_of(key_for),
             version=version,
         )
-        reply = await self.planning.start_template(name, request, namespace)
+        reply = await self.service.start_template(name, request, namespace)
         return AsyncWorkflow(self.service, reply.workflow)
 
     @property
     def workers(self) -> "AsyncWorkers":
         """The workers: list, show, drain…"""
-        from windlass.client.resources.asynchronous import AsyncWorkers
+        from windlass.client.resources import AsyncWorkers
 
         return AsyncWorkers(self.service)
 
     @property
     def queues(self) -> "AsyncQueues":
         """The queues: list, pause, limit…"""
-        from windlass.client.resources.asynchronous import AsyncQueues
+        from windlass.client.resources import AsyncQueues
 
         return AsyncQueues(self.service)
 
     @property
     def templates(self) -> "AsyncTemplates":
         """The templates of workflows; `start_template` starts one."""
-        from windlass.client.resources.asynchronous import AsyncTemplates
+        from windlass.client.resources import AsyncTemplates
 
         return AsyncTemplates(self.service)
 
     @property
     def schedules(self) -> "AsyncSchedules":
         """The schedules: list, put, pause, run…"""
-        from windlass.client.resources.asynchronous import AsyncSchedules
+        from windlass.client.resources import AsyncSchedules
 
         return AsyncSchedules(self.service)
 
     @property
     def tokens(self) -> "AsyncTokens":
         """Tokens: list, create, rotate, revoke."""
-        from windlass.client.resources.tokens import AsyncTokens
+        from windlass.client.resources import AsyncTokens
 
-        return AsyncTokens(self.service.transport)
+        return AsyncTokens(self.service)
 
     @property
     def pools(self) -> "AsyncPools":
         """Pools of workers: list, apply, plan… Servers start and stop these workers."""
-        from windlass.client.resources.pools import AsyncPools
+        from windlass.client.resources import AsyncPools
 
-        return AsyncPools(self.service.transport)
+        return AsyncPools(self.service)
 
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> AsyncIterator[EventInfo]:
-        """Yields the event log, and with `follow` new events for ever.
+        """Yields the event log; with `follow`, also new events, endlessly.
 
-        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
-        `job` and `worker`; `last` yields only so many of those that match.
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`, `job`
+        and `worker`; `last` is how many of the newest matching events to yield.
         """
         query: dict[str, Any] = {"follow": follow, "last": last, **filters}
         if isinstance(since := query.get("since"), timedelta):
             query["since"] = f"{round(since.total_seconds() * 1000)}ms"
-        return self.service.fleet.events(query)
-
-    @property
-    def planning(self) -> Planning:
-        """Templates and schedules: put, look at, pause, run, remove."""
-        return self.service.planning
+        return self.service.events(query)
 
     async def jobs(
         self, limit: int = 100, *, estimates: bool = False, **filters: Unpack["JobFilters"]
@@ -359,7 +355,7 @@ class AsyncClient(Kept):
 
     async def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
-        return await self.service.explain_worker(str(worker))
+        return await self.workers.explain(worker)
 
     async def send(
         self,
@@ -411,7 +407,19 @@ class AsyncClient(Kept):
 
         `options` are `reason`, `adjustment`, and `dry_run`, which only counts them.
         """
-        return await edit_parts(self.service, action, where, options)
+        matched = applied = refusals = after = 0
+        refused: list[RefusedJob] = []
+        while True:
+            request = BulkRequest(action=action, where=where, after=after, **options)
+            part = await self.service.ask("POST", "/api/v1/jobs/bulk", BulkReply, request)
+            matched, applied = matched + part.matched, applied + part.applied
+            refusals += part.refusals
+            refused = (refused + part.refused)[:MAX_REFUSED]
+            if part.next is None:
+                return BulkReply(
+                    matched=matched, applied=applied, refusals=refusals, refused=refused
+                )
+            after = part.next
 
     @property
     def place(self) -> str:

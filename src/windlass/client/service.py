@@ -15,12 +15,18 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.client.calls import Answer, Calls
-from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, RECONNECT_SECONDS, Reconnect
-from windlass.client.resources.fleet import Fleet
-from windlass.client.resources.schedules import Planning
-from windlass.client.transport import CHECK
+from windlass.client.events import read_events
+from windlass.client.plain_sockets import NoAnswer, TimeIsUp
+from windlass.client.reconnect import (
+    JOBS_PER_SECOND,
+    LAST_TRY_S,
+    PASSES,
+    RECONNECT_SECONDS,
+    Reconnect,
+)
+from windlass.client.transport import CHECK, Transport
 from windlass.client.values.uploads import described, read
-from windlass.domain.explain.explanation import Explanation, WorkerExplanation
+from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import (
     Conflict,
@@ -28,7 +34,6 @@ from windlass.domain.values.errors import (
     WindlassError,
     WrongServer,
 )
-from windlass.messages.bulk import BulkReply, BulkRequest
 from windlass.messages.files import Uploaded
 from windlass.messages.jobs import (
     CanceledJob,
@@ -44,6 +49,7 @@ from windlass.messages.jobs import (
     WaitReply,
     WaitRequest,
 )
+from windlass.messages.schedules import StartReply, StartRequest
 from windlass.messages.steps import (
     AnswerReply,
     AnswerRequest,
@@ -52,6 +58,7 @@ from windlass.messages.steps import (
     SendReply,
     SendRequest,
 )
+from windlass.messages.system import EventInfo
 from windlass.messages.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -60,6 +67,7 @@ from windlass.messages.workflows import (
     Workflow,
     WorkflowList,
 )
+from windlass.ports.loop_time import OUTSIDE, to_loop
 from windlass.tracing.current import sending
 
 if TYPE_CHECKING:  # loaded by clients that have one
@@ -153,12 +161,10 @@ class Service:
             RECONNECT_SECONDS if transport.may_lose_answers else 0
         )
         self._options = options
-        self.planning = Planning(transport, self._send, fresh_key)
-        self.fleet = Fleet(transport, self._reconnect)
 
     @property
     def installation(self) -> Hashable:
-        """Which jobs it knows: those of services with an equal one have the same ids."""
+        """Identifies the store: where it is equal, job ids mean the same jobs."""
         return self.transport.installation
 
     async def open(self) -> None:
@@ -185,6 +191,7 @@ class Service:
 
     async def _submit_or_keep(self, request: SubmitRequest, spool: "Spool") -> SubmitReply:
         """Sends a submission, unless others wait; raises `Spooled` if it has to wait, too."""
+        await to_loop()
         why = None
         if not await spool.is_waiting(self.place):
             try:
@@ -196,7 +203,29 @@ class Service:
         raise await spool.keep(self.place, request, why, self._deliver) from why
 
     async def _post(self, request: SubmitRequest) -> SubmitReply:
-        return await self._send(self._posting(request), len(request.jobs))
+        limit = self._limit_for(len(request.jobs))
+        if OUTSIDE.get():
+            try:
+                return self._post_from_here(request, limit)
+            except TimeIsUp:  # Its key lets it be sent again.
+                limit = None if limit is None else LAST_TRY_S
+            except NoAnswer:
+                pass
+            await to_loop()
+        return await self._send_within(limit, self._posting(request))
+
+    def _post_from_here(self, request: SubmitRequest, limit: float | None) -> SubmitReply:
+        """Sends a submission without an event loop; raises `NoAnswer`."""
+        if request.key is None or not isinstance(self.transport, Transport):
+            raise NoAnswer
+        reply = self.transport.post_from_here("/api/v1/jobs", SubmitReply, request, limit)
+        self._reconnect.note_answer()
+        return reply
+
+    def _limit_for(self, jobs: int) -> float | None:
+        """Returns how many seconds a submission of so many jobs may take."""
+        seconds = self._options.seconds
+        return None if seconds is None else seconds + jobs // JOBS_PER_SECOND
 
     async def _deliver(self, request: SubmitRequest) -> SubmitReply:
         """Sends what waited in a spool, exactly as it was first sent."""
@@ -212,9 +241,8 @@ class Service:
         return ",".join(sorted(self.transport.addresses))
 
     def submitting(self, seconds: float | None, spools: bool | None) -> Self:
-        """Returns a service with other options, on the same connections; None: as they are.
-
-        One in this process returns itself: there is no server that could be away.
+        """Returns a service with other options on the same connections; None keeps an option. An
+        embedded service returns itself: it has no server that could be away.
         """
         if not self.transport.may_lose_answers:
             return self
@@ -228,6 +256,17 @@ class Service:
             old.spools if spools is None else spools,
         )
         return type(self)(self.transport, self._reconnect, options)
+
+    async def ask(
+        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
+    ) -> T:
+        """Calls an operation: reads are repeated while the server is away.
+
+        A change is sent once, so that the answer says what it changed.
+        """
+        if method == "GET":
+            return await self._repeat(method, path, answer, body, **query)
+        return await self.transport.call(method, path, answer, body, query=query)
 
     async def job(self, job: int) -> Job:
         return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
@@ -255,15 +294,8 @@ class Service:
     async def retry(self, job: int) -> RetryReply:
         return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
 
-    async def bulk(self, request: BulkRequest) -> BulkReply:
-        return await self.transport.call("POST", "/api/v1/jobs/bulk", BulkReply, request)
-
     async def explain(self, job: int) -> Explanation:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/explain", Explanation)
-
-    async def explain_worker(self, worker: str) -> WorkerExplanation:
-        path = f"/api/v1/workers/{quote(worker, safe='')}/explain"
-        return await self._repeat("GET", path, WorkerExplanation)
 
     async def time_spent(self, job: int) -> TimeSpent:
         return await self._repeat("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
@@ -284,9 +316,18 @@ class Service:
 
     async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
         path = f"/api/v1/workflows/{workflow}/retry"
-        return await self.transport.call(
-            "POST", path, RetriedWorkflow, RetryWorkflow(failed=failed)
-        )
+        return await self.ask("POST", path, RetriedWorkflow, RetryWorkflow(failed=failed))
+
+    async def start_template(
+        self, name: str, request: StartRequest, namespace: str | None = None
+    ) -> StartReply:
+        """Sends a start with a key, so that it can be repeated if no answer came."""
+        if request.submission_key is None and self.transport.may_lose_answers:
+            request = msgspec.structs.replace(request, submission_key=fresh_key())
+        path = f"/api/v1/templates/{quote(name, safe='')}/start"
+        query = {"namespace": namespace}
+        call = partial(self.transport.call, "POST", path, StartReply, request, query=query)
+        return await self._send(call)
 
     async def send(self, request: SendRequest) -> SendReply:
         """Sends a signal with a key, so that it can be repeated if no answer came."""
@@ -306,8 +347,10 @@ class Service:
                 return found
 
     async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
-        path = f"/api/v1/jobs/{job}/answer"
-        return await self.transport.call("POST", path, AnswerReply, request)
+        return await self.ask("POST", f"/api/v1/jobs/{job}/answer", AnswerReply, request)
+
+    def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
+        return read_events(self.transport, dict(query), self._reconnect)
 
     def log(self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG) -> AsyncIterator[bytes]:
         return self._follow_log(job, choice) if follow else self._read_log(job, choice)
@@ -379,12 +422,13 @@ class Service:
             self._options.spool.stop()
         await self.transport.close()
 
-    async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:
+    async def _send(self, call: Callable[..., Awaitable[T]]) -> T:
         """Makes a call that has a key, within the time of submissions."""
+        return await self._send_within(self._limit_for(1), call)
+
+    async def _send_within(self, limit: float | None, call: Callable[..., Awaitable[T]]) -> T:
         if not self.transport.may_lose_answers:
             return await call()
-        seconds = self._options.seconds
-        limit = None if seconds is None else seconds + jobs // JOBS_PER_SECOND
         return await self._reconnect.within(limit, lambda left: call(timeout=left))
 
     async def _repeat(

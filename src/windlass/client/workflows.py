@@ -14,6 +14,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
 from windlass.messages.jobs import Job, SubmitReply, SubmitRequest
+from windlass.messages.schedules import ReactionInfo, ReactionList
 from windlass.messages.workflows import Workflow
 from windlass.tasks.handles import Kept
 
@@ -63,7 +64,7 @@ class AsyncWorkflow(Kept):
     ) -> list[int]:
         """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
-        With a `key` that jobs were added with before, it answers with those.
+        If jobs were added with this `key` before, it returns their ids.
         """
         return (await self.add_with_reply(jobs, key=key, reopen=reopen)).ids
 
@@ -108,6 +109,11 @@ class AsyncWorkflow(Kept):
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         done = await self._service.retry_workflow(self.id, failed)
         return AsyncWorkflow(self._service, done.id)
+
+    async def reactions(self) -> list[ReactionInfo]:
+        """Returns the reactions to its end, done and planned."""
+        path = f"/api/v1/workflows/{self.id}/reactions"
+        return (await self._service.ask("GET", path, ReactionList)).reactions
 
     async def _timed_out(self, timeout: float | None) -> ResultTimeout:
         """Returns the error that names a job which has not ended, and why it has not."""

@@ -354,7 +354,7 @@ class Attention:
             AttentionItem(
                 kind="reaction",
                 severity="warning",
-                title=f"{counted(len(mine), 'reaction')} to ends of workflows failed",
+                title=f"{counted(len(mine), 'workflow reaction')} failed",
                 reason=mine[0].message or "They were given up in the last day.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,

@@ -128,9 +128,12 @@ class Tasks:
 
     async def preview_start(self, template: Template, given: StartRequest) -> Preview:
         """Checks the parameters of a template, and returns the texts that would start it."""
+
+        def check() -> None:
+            expand(template.body, given.parameters)  # The jobs are freed in the thread, too.
+
         try:
-            weight = weight_of(template.body)
-            await aside(weight, lambda: expand(template.body, given.parameters))
+            await aside(weight_of(template.body), check)
         except InvalidInput as error:
             return Preview(problems=[_parameter_problem(error)])
         texts = start_texts(template.name, given.parameters, given.version)

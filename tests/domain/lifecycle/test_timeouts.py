@@ -59,6 +59,11 @@ def test_a_jobs_own_timeout_goes_first(task: str, duration_ms: int | None, own_m
     assert run_timeout_ms(DEFAULT, task, duration_ms, own_ms) == own_ms
 
 
+def test_a_timeout_of_0_is_none() -> None:
+    assert run_timeout_ms(DEFAULT, "ffmpeg", MINUTE, 0) is None
+    assert run_timeout_ms(DEFAULT, "shell", None, None, queue_ms=0) is None
+
+
 def test_live_jobs_time_out_on_inactivity_and_others_do_not() -> None:
     assert idle_timeout_ms(DEFAULT, "live", None) == 300_000
     assert idle_timeout_ms(DEFAULT, "default", None) is None

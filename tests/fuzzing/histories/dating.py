@@ -10,6 +10,36 @@ STRICT = program('  if (!has("H")) return 3;')  # refuses inputs without a heade
 
 HISTORIES = (
     History(
+        "the fix is searched as the origin is, not taken for the commit that was fuzzed",
+        {"good": FINE, "bug": BUG, "still": BUG, "fix": FINE, "later": FINE, "last": FINE},
+        (Step("bug", ("X",), 1), Step("last", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="last", end="fixed in fix"),),
+    ),
+    History(
+        "without builds the end is a range, which later builds narrow",
+        {"good": FINE, "bug": BUG, "still": BUG, "fix": FINE, "later": FINE, "last": FINE},
+        (Step("bug", ("X",), 1), Step("last", (), 0), Step("last", (), 0, built=("later",))),
+        (Expected("parse", "closed", ("bug",), "good", gone="last",
+                  end="no longer seen since later (first good build after bad build bug, "
+                  "3 commits between them may be the fix)"),),
+        unbuilt=("still", "fix", "later"),
+    ),
+    History(
+        "a fix that cures only some inputs is not the fix",
+        {"good": FINE, "bug": BUG, "half": checked('has("X") && has("Y")'), "fix": FINE,
+         "last": FINE},
+        (Step("bug", ("X", "XY"), 1), Step("last", (), 0)),
+        (Expected("parse", "closed", ("bug",), "good", gone="last", end="fixed in fix"),),
+    ),
+    History(
+        "the only commit that changes code is named, though later ones are built",
+        {"good": FINE, "guilty": BUG, "docs": BUG, "fix": FINE, "more": FINE},
+        (Step("docs", ("X",), 1), Step("more", (), 0)),
+        (Expected("parse", "closed", ("docs",), "good", gone="more", end="fixed in fix",
+                  blamed="guilty"),),
+        unbuilt=("guilty", "fix"), touched={"docs": "README.md", "more": "README.md"},
+    ),
+    History(
         "an input is not reduced to one that other builds refuse",
         {"good": STRICT, "bug": BUG, "later": BUG, "fix": STRICT},
         (Step("later", ("H aX",), 1), Step("fix", (), 0)),

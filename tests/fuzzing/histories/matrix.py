@@ -23,7 +23,7 @@ from windlass_fuzz.builds.archive import BuildMetadata, pack
 from windlass_fuzz.builds.build_cache import BuildCache
 from windlass_fuzz.config.combinations import combinations_of
 from windlass_fuzz.config.solver_file import Solver, parse_solver
-from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite
+from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite, fix_search
 from windlass_fuzz.roles.engine_factory import fresh_folder
 from windlass_fuzz.roles.findings_run import Examined
 from windlass_fuzz.sources.mirror import Mirror
@@ -119,6 +119,7 @@ class MatrixWorld(PlantedWorld):
         commit = self.names[step.commit]
         seen: Examined | None = None
         sighted: set[str] = set()
+        runs: list[CombinationRun] = []
         for one in combinations_of(self.solver):
             if one.name in step.unbuilt:
                 continue
@@ -129,6 +130,7 @@ class MatrixWorld(PlantedWorld):
             for number, text in enumerate(step.inputs.get(one.name, ())):
                 (crashes / f"crash-{number}").write_text(text)
             run = CombinationRun(one, RunSite(self.world.pipeline, work, mirror, work, commit))
+            runs.append(run)
             handling = run.findings(builds, None if seen is None else seen.known.catalogue)
             deadline = self.world.clock.now_ms() + LIMIT_MS
             sick = "nothing ran" if one.name in step.sick else ""
@@ -137,7 +139,9 @@ class MatrixWorld(PlantedWorld):
             await seen.triage.dating.date_again(commit)
         assert seen is not None
         await seen.close_fixed(commit, sighted, dict.fromkeys(step.unbuilt, "it was not built"))
-        await handling.date_on_branches(seen.known.catalogue, deadline)
+        catalogue = seen.known.catalogue
+        await handling.date_on_branches(catalogue, deadline)
+        await fix_search(runs, catalogue, deadline).run(list(catalogue.findings.values()))
 
     def _store(self, commit: str, combination: str, compiler: str) -> None:
         folder = fresh_folder(self.folder / "made")

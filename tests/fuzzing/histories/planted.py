@@ -16,6 +16,7 @@ from windlass_fuzz.buckets.layout import build_key
 from windlass_fuzz.builds.archive import BuildMetadata, pack
 from windlass_fuzz.builds.build_cache import BuildCache
 from windlass_fuzz.config.solver_file import Solver, parse_solver
+from windlass_fuzz.findings.fixes import FixSearch
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.roles.engine_factory import fresh_folder
@@ -117,7 +118,9 @@ class Expected:
     """A finding that must be there: words of its title, its state, and each time it came.
 
     `since` are the first bad commits of its origins, `good` the last good one of the newest, and
-    `suspects` those of the newest, if given. A commit is blamed only if `exact`.
+    `suspects` those of the newest, if given. A commit is blamed only if `exact`, the first
+    bad one unless `blamed` is given. `gone` is the commit that ran all inputs fine, and `end` what
+    is said about the fix, if given.
     """
 
     words: str
@@ -126,6 +129,8 @@ class Expected:
     good: str | None = None
     exact: bool = True
     gone: str | None = None
+    end: str | None = None
+    blamed: str | None = None
     kind: str | None = None
     suspects: tuple[str, ...] | None = None
     branches: Mapping[str, OnBranch] = field(default_factory=dict)
@@ -226,7 +231,10 @@ class PlantedWorld:
         seen = await run.examine(commit, build, crashes, deadline, works=True)
         await seen.close_fixed(commit, {finding.key for finding in seen.found}, {})
         await seen.triage.dating.date_again(commit)
-        await run.date_on_branches(seen.known.catalogue, deadline)
+        catalogue = seen.known.catalogue
+        await run.date_on_branches(catalogue, deadline)
+        search = FixSearch({"": run.searches_until(catalogue, deadline)})
+        await search.run(list(catalogue.findings.values()))
 
     async def findings(self) -> list[Finding]:
         return [finding async for finding in FindingStore(self.world.pipeline).all(print)]

@@ -12,6 +12,13 @@ GREEDY = program(
     "    memset(more, 1, 1 << 22);\n    usleep(1000);\n  }"
 )
 SLOW = f"usleep({SHORT_MS * 2_000});"
+# The compiler inlines both readers.
+INLINED = """\
+static volatile int row[4], line[4];
+static int number(void) { return has("X") ? row[4 + has("XX")] : 0; }
+static int word(void) { return has("Y") ? line[4 + has("YY")] : 0; }
+__attribute__((noinline)) static int value(void) { return number() + word(); }
+"""
 TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
 
 
@@ -25,6 +32,10 @@ def loop(analyze: str | int, decide: str | int) -> str:
         "static void step(void) { decide(); analyze(); }\n"
         "static void solve(void) { step(); }\n",
     )
+
+
+def inlined(functions: str) -> str:
+    return program("  return value() & 0;", functions)
 
 
 HISTORIES = (
@@ -89,6 +100,15 @@ HISTORIES = (
         (Step("first", ("X",), 1), Step("fix", (), 0), Step("second", ("X",), 1)),
         (Expected("SIGSEGV in analyze < step < solve", "closed", ("first",), "good", gone="fix"),
          Expected("SIGSEGV in decide < step < solve", since=("second",), good="fix")),
+    ),
+    History(
+        "two bugs that the compiler inlines into one function are two findings",
+        {"good": FINE, "one": inlined(INLINED.replace('4 + has("YY', 'has("Y')),
+         "two": inlined(INLINED)},
+        (Step("two", ("X", "Y"), 2),),
+        (Expected("in number < value", since=("one",), good="good"),
+         Expected("in word < value", since=("two",), good="one")),
+        compiler="cc -g -O2 -fsanitize=address",
     ),
     History(
         "a fix that is reverted and applied again",

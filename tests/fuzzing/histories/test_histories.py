@@ -20,6 +20,7 @@ from tests.fuzzing.histories.planted import Expected, History, OnBranch, Planted
 from tests.support.forms import LONG
 from tests.support.running import run
 from windlass_fuzz.findings.record import Finding, excerpt_of
+from windlass_fuzz.findings.report import end_text
 
 ALL = (
     *bookkeeping.HISTORIES,
@@ -82,6 +83,8 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
     suspects = {world.name_of(commit) for commit in newest.suspects}
     assert expected.suspects is None or suspects == set(expected.suspects)
     assert world.name_of(one.closed_in) == expected.gone
+    assert expected.blamed in (None, world.name_of(one.introduced_by))
+    assert expected.end in (None, said_about_the_end(world, one))
     assert expected.kind in (None, one.kind)
     known = {
         branch.name: OnBranch(
@@ -91,6 +94,14 @@ def check(world: PlantedWorld, one: Finding, expected: Expected) -> None:
         for branch in one.branches
     }  # fmt: skip
     assert known == expected.branches
+
+
+def said_about_the_end(world: PlantedWorld, one: Finding) -> str:
+    """Returns what is said about the fix, with the names of commits in the history."""
+    text = end_text(one, str(one.closed_in))
+    for name, full in world.names.items():
+        text = text.replace(full, name)
+    return text
 
 
 def test_there_are_enough_histories_and_each_has_its_name() -> None:

@@ -24,6 +24,7 @@ from windlass.domain.values.errors import InvalidInput
 from windlass_fuzz.alarms.sender import alarm_of, deliver
 from windlass_fuzz.config.alarm_settings import AlarmSettings, MailSettings
 from windlass_fuzz.config.solver_file import parse_solver
+from windlass_fuzz.findings.untriaged import count_untriaged
 from windlass_fuzz.roles.builder import Builder
 from windlass_fuzz.roles.status import read_status
 
@@ -215,6 +216,22 @@ def test_builds_that_count_no_coverage_raise_an_alarm(
     report = run(world.build())
     assert report.outcome == "built", report.why
     assert (words in report.alarm) if words else not report.alarm, report.alarm
+
+
+@pytest.mark.skipif(missing_reason("clang") is not None, reason=missing_reason("clang") or "")
+def test_a_crash_at_once_is_no_alarm_but_a_first_finding(tmp_path: Path) -> None:
+    world = PipelineWorld(tmp_path)
+    world.kind = LIBFUZZER
+    compiled = f"if [ $1 = coverage ]; then {COUNTING}; else {INSTRUMENTED}; fi"
+    script = f"#!/bin/sh\nset -e\nmkdir -p build\n{compiled}\n"
+    # The driver's own counts are lost in a long report.
+    crash = 'if (!size) { for (int n = 0; n < 9999; n++) puts("a long report"); __builtin_trap(); }'
+    source = SOURCE.replace("if (size == 0) return 0;", crash)
+    commit = world.commit("one", **{"target.c": source, "build.sh": script, "tests/a.txt": "n12"})
+    run(world.enqueue(commit))
+    report = run(world.build())
+    assert (report.outcome, report.alarm) == ("built", "")
+    assert run(count_untriaged(world.pipeline)) == 1
 
 
 @pytest.mark.skipif(missing_reason("afl-fuzz") is not None, reason="afl++ is missing")

@@ -171,7 +171,9 @@ def test_an_issue_is_closed_with_the_fix_of_each_branch() -> None:
     ]
     closed = a_finding(state="closed", closed_in="f" * 40, branches=fixed)
     note = note_of(closed, "toy")
-    assert note.text.startswith(f"Fixed in {'f' * 40} (`main`), {'e' * 40} (`{R1}`): ")
+    assert note.text.startswith(
+        f"No longer seen since {'f' * 40} (`main`), no longer seen since {'e' * 40} (`{R1}`). "
+    )
     assert [one["name"] for one in note.document["branches"]] == ["main", R1, "release/0"]
     why = "no longer watched: release/0"
     left = note_of(a_finding(state="closed", closed_why=why, branches=fixed[2:]), "toy").text

@@ -17,6 +17,7 @@ from windlass_fuzz.coverage.coverage_map import CoverageMap, Function, encode
 from windlass_fuzz.engines.engine import EngineFailed
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.roles.corpus import Corpus
 from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
 from windlass_fuzz.state.pipeline import Pipeline
 
@@ -32,6 +33,8 @@ if grep -q 'limit 0' $1 && [ "$(cat {mark} 2>/dev/null)" != {times} ]; then
 fi
 echo fine
 """
+
+HANGS = "#!/bin/sh\nif grep -q never $1; then sleep 1000; fi\necho fine\n"
 
 
 async def findings_of(world: World) -> list[Finding]:
@@ -272,3 +275,25 @@ def test_a_run_that_finds_nothing_new_gives_its_slot_back(tmp_path: Path) -> Non
     report = run(world.fuzz(budget_ms=120_000, notify=said.append))
     assert "nothing new in 1s: the run ends" in said
     assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
+
+
+def test_an_input_of_the_corpus_that_hangs_is_a_finding_and_leaves_the_corpus(
+    tmp_path: Path,
+) -> None:
+    more = "findings: {kinds: [hang]}\ninput_timeout: 300ms"
+    world = World(tmp_path, more=more)
+    commit = world.commit("hangs", solver_sh=HANGS)
+    run(world.build_and_schedule(commit))
+    inputs = world.work("inputs")
+    for number in range(3):
+        (inputs / str(number)).write_text(f"never {number}" if number == 1 else f"input {number}")
+    run(Corpus(world.pipeline).merge(inputs))
+    report = run(world.fuzz(budget_ms=8_000))
+    assert report.outcome == "fuzzed"
+    (finding,) = run(findings_of(world))
+    assert (finding.kind, "never" in finding.excerpt) == ("hang", True)
+    left = world.work("left")
+    run(Corpus(world.pipeline).fetch(left))
+    texts = {path.read_text() for path in left.iterdir()}
+    assert "input 2" in texts
+    assert not [text for text in texts if "never" in text]

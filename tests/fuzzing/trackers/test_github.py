@@ -118,7 +118,7 @@ def test_an_issue_is_closed_once_and_opened_when_its_bug_is_back(tmp_path: Path)
             await store.update(filed.key, lambda known: mark_closed(known or filed, "d" * 40, 1))
             await sync(world, server, filed)
             assert server.issues[0]["state"] == "closed"
-            assert f"Fixed in {'d' * 40}" in server.comments(1)[0]
+            assert f"No longer seen since {'d' * 40}" in server.comments(1)[0]
             server.issues[0]["state"] = "as a person left it"
             await sync(world, server, filed)
             assert server.issues[0]["state"] == "as a person left it"

@@ -83,7 +83,7 @@ def test_gitlab_files_once_closes_with_the_commit_and_reopens(tmp_path: Path) ->
             for _ in range(2):
                 await sync_all(filer(world, server), store)
             assert server.issues[0]["state"] == "closed"
-            assert f"Fixed in {'d' * 40}" in server.comments(1)[0]
+            assert f"No longer seen since {'d' * 40}" in server.comments(1)[0]
             await store.update(first.key, lambda known: seen_again(known, a_finding("0" * 16)))
             for _ in range(2):
                 await sync_all(filer(world, server), store)

@@ -7,7 +7,8 @@ import pytest
 from tests.support.running import run
 from tests.support.running_server import error_of, job, running_server
 from tests.support.waiting import until
-from windlass.client.resources.tokens import AsyncTokens
+from windlass.client.resources import AsyncTokens
+from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.rows.events import EventKind
@@ -124,7 +125,7 @@ def test_a_name_that_is_taken_in_other_namespaces_is_free_and_reveals_nothing() 
             assert (await other.post(f"/api/v1/jobs/{number}/cancel")).status_code == 404
             transport = Transport(server.address, await server.token(Role.ADMIN))
             with pytest.raises(InvalidInput, match=f"{theirs['info']['id']} "):
-                await AsyncTokens(transport).revoke("payments")
+                await AsyncTokens(Service(transport)).revoke("payments")
             await transport.close()
 
     run(scenario())

@@ -1,6 +1,7 @@
 """The page that Prometheus reads: complete, well formed, and honest while the store is not."""
 
 import errno
+import gc
 import os
 import re
 import subprocess
@@ -26,6 +27,8 @@ POOL = {"name": "spare", "provider": "command", "options": {
     "launch": ["true"], "list": ["true"], "terminate": ["true"]},
     "max_seconds_per_month": 3600, "min_workers": 2, "max_workers": 2,
     "enabled": False}  # fmt: skip
+
+OPEN_JOBS = 1_000
 
 
 def _full(descriptor: int) -> None:
@@ -161,6 +164,20 @@ def test_promtool_finds_nothing_wrong(page: str) -> None:
     command = [find_program("promtool") or "", "check", "metrics"]
     checked = subprocess.run(command, input=page, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
+
+
+def test_the_collector_does_not_walk_the_open_jobs_that_are_counted() -> None:
+    async def scenario() -> None:
+        async with running_server() as server:
+            await server.services.feed.run_once(0)
+            await server.submit(*[job()] * OPEN_JOBS)
+            gc.collect()
+            before = len(gc.get_objects())
+            await server.services.feed.run_once(0)
+            gc.collect()
+            assert len(gc.get_objects()) - before < OPEN_JOBS / 2
+
+    run(scenario())
 
 
 def test_a_store_that_takes_no_write_is_shown_as_not_ready(

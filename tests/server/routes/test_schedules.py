@@ -12,7 +12,6 @@ from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Unreachable
-from windlass.messages.schedules import ScheduleRequest, TemplateRequest
 
 SECRET = "never shown"
 HOOK = {"webhook": {"url": "https://example.com/hook", "secret": SECRET}}
@@ -241,22 +240,23 @@ def test_the_client_starts_templates_and_keeps_schedules() -> None:
             token = await server.token(Role.OPERATOR)
             service = Service(Transport(server.address, token))
             async with AsyncClient(service=service) as client:
-                await client.planning.put_template("t", TemplateRequest(body=BODY))
+                await client.templates.put("t", BODY)
                 made = await client.start_template("t", {"tag": "x"}, key="k")
                 again = await client.start_template("t@1", {"tag": "x"}, key="k")
                 assert made.id == again.id
-                request = ScheduleRequest(cron="@daily", template="t", parameters={"tag": "y"})
-                put_done = await client.planning.put_schedule("s", request)
+                put_done = await client.schedules.put(
+                    "s", "@daily", template="t", parameters={"tag": "y"}
+                )
                 assert put_done.schedule.parameters == {"tag": "y"}
-                assert (await client.planning.run_schedule("s")).state == "started"
-                assert await client.planning.pause_schedule("s") is True
-                assert [s.paused for s in await client.planning.schedules()] == [True]
-                assert len((await client.planning.schedule("s")).runs) == 1
-                assert await client.planning.reactions(made.id) == []
-                assert await client.planning.remove_schedule("s") is True
-                assert [t.name for t in await client.planning.templates()] == ["t"]
-                assert (await client.planning.template("t", 1)).version == 1
-                assert await client.planning.remove_template("t") is True
+                assert (await client.schedules.run("s")).state == "started"
+                assert await client.schedules.pause("s") is True
+                assert [s.paused for s in await client.schedules.list()] == [True]
+                assert len((await client.schedules.show("s")).runs) == 1
+                assert await made.reactions() == []
+                assert await client.schedules.remove("s") is True
+                assert [t.name for t in await client.templates.list()] == ["t"]
+                assert (await client.templates.show("t", 1)).version == 1
+                assert await client.templates.remove("t") is True
 
     run(scenario())
 

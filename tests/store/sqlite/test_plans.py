@@ -85,7 +85,8 @@ def _parameters(connection: apsw.Connection, statement: str) -> int:
 
 @pytest.mark.parametrize("name", sorted(set(QUERIES) - set(WALKS)))
 def test_no_statement_scans_a_table(database: apsw.Connection, name: str) -> None:
-    names = ("wanted", "carray", "json_each", "CONSTANT ROW", "head", "below", "holding")
+    # The rows of a subquery are counted where they come from.
+    names = ("wanted", "carray", "json_each", "CONSTANT ROW", "head", "below", "holding", "(sub")
     arrays = tuple(f"SCAN {name}" for name in names)
     scans = [step for step in plan(database, name) if step.startswith("SCAN")]
     assert [step for step in scans if not step.startswith(arrays)] == []

@@ -1,6 +1,7 @@
 """The parts of the solver file about findings: what counts, how it is named, when a run counts."""
 
 import re
+from collections.abc import Collection
 from typing import Final, Literal
 
 import msgspec
@@ -17,18 +18,21 @@ ALWAYS: Final[tuple[FailureKind, ...]] = (
 )  # fmt: skip
 
 
+DRIVERS: Final = ("libfuzzer", "afl")  # engines that call a target: each input is a short call
+
+
 class SignatureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a failure is named.
 
     `frames` is how many functions of the stack count, `ignore` are patterns of functions and files
-    to skip, `inlined: true` keeps inlined functions. `messages` are patterns of lines that identify
-    a bug, with priority over everything else; `blank` are patterns of text that varies. `debugger:
-    none` never asks a debugger for the stack of a program that a signal ended.
+    to skip, `inlined: false` skips inlined functions. `messages` are patterns of lines that
+    identify a bug, with priority over everything else; `blank` are patterns of text that varies.
+    `debugger: none` never asks a debugger for the stack of a program that a signal ended.
     """
 
     frames: int = 3
     ignore: tuple[str, ...] = ()
-    inlined: bool = False
+    inlined: bool = True
     messages: tuple[str, ...] = ()
     blank: tuple[str, ...] = ()
     debugger: Literal["gdb", "none"] = "gdb"
@@ -37,15 +41,22 @@ class SignatureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 class FindingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What counts as a finding, and how much time it may cost.
 
-    `kinds` are the kinds to report. `inputs` is how many inputs of a finding are kept. `triage` is
-    how long a run may spend on triage; it is also at most a tenth of the budget. `refused_is_fixed`
-    makes a build that refuses an input, but runs a test, count as fixed.
+    `kinds` are the kinds to report; unless given, engines that call a target report hangs, too.
+    `inputs` is how many inputs of a finding are kept. `triage` is how long a run may spend on
+    triage; it is also at most a tenth of the budget. `refused_is_fixed` makes a build that refuses
+    an input, but runs a test, count as fixed.
     """
 
-    kinds: tuple[FailureKind, ...] = ALWAYS
+    kinds: tuple[FailureKind, ...] | None = None
     inputs: int = 10
     triage: str = "10m"
     refused_is_fixed: bool = False
+
+    def kinds_with(self, engine: str) -> tuple[FailureKind, ...]:
+        """Returns the kinds to report with an engine."""
+        if self.kinds is not None:
+            return self.kinds
+        return (*ALWAYS, "hang") if engine in DRIVERS else ALWAYS
 
     @property
     def triage_ms(self) -> int:
@@ -62,6 +73,11 @@ class HealthSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     share: float = 0.01
     runs: int = 3
     coverage: bool = True
+
+
+def may_be_finding(verdict: str, kinds: Collection[FailureKind]) -> bool:
+    """Returns whether a run that a limit ended may be a finding of these kinds."""
+    return verdict in kinds or (verdict == "timeout" and "hang" in kinds)
 
 
 def check_finding_settings(

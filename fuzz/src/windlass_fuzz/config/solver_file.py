@@ -33,6 +33,7 @@ from windlass_fuzz.buckets.layout import check_name
 from windlass_fuzz.config.alarm_settings import AlarmSettings, check_alarm_settings
 from windlass_fuzz.config.branch_names import check_branches, is_pattern
 from windlass_fuzz.config.finding_settings import (
+    FailureKind,
     FindingSettings,
     HealthSettings,
     SignatureSettings,
@@ -176,6 +177,11 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def quiet_ms(self) -> int:
         """Returns how long a run may find nothing new; 0 if until its budget ends."""
         return parse_duration_ms(self.until_quiet, "until_quiet") if self.until_quiet else 0
+
+    @property
+    def kinds(self) -> tuple[FailureKind, ...]:
+        """Returns the kinds of failures to report."""
+        return self.findings.kinds_with(str(self.engine.get("name", "")))
 
     @property
     def input_timeout_ms(self) -> int:

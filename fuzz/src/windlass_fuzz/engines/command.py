@@ -7,13 +7,12 @@ different words in its output.
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from windlass_fuzz.config.finding_settings import FailureKind
+from windlass_fuzz.config.finding_settings import may_be_finding
 from windlass_fuzz.engines.debugger import stack_of
 from windlass_fuzz.engines.engine import (
     Campaign,
@@ -233,7 +232,7 @@ class _FuzzLoop:
             self._keep_failure(path, verdict.title)
         elif verdict.kind == "fine":
             self._keep_new(path, verdict)
-        elif _wanted(verdict.kind, self._campaign.kinds):
+        elif may_be_finding(verdict.kind, self._campaign.kinds):
             self._keep_failure(path, verdict.kind)
         if count.executions % PROGRESS_EVERY == 0:
             self._campaign.on_progress(count)
@@ -270,10 +269,3 @@ class _FuzzLoop:
         self.statistics.new_inputs += 1
         name = hashlib.sha256(data).hexdigest()[:32]
         (self._campaign.corpus / name).write_bytes(data)
-
-
-def _wanted(kind: Kind, kinds: Collection[FailureKind]) -> bool:
-    """Returns whether an input that needs too much time or memory is a finding."""
-    if kind == "timeout":
-        return "timeout" in kinds or "hang" in kinds
-    return kind == "memory" and "memory" in kinds

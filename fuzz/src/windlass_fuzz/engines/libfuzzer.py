@@ -90,7 +90,7 @@ class LibFuzzerEngine:
         seeds = self._tools.folder("seeds")
         for number, path in enumerate(campaign.seeds):
             shutil.copyfile(path, seeds / f"{number:06d}-{path.name}")
-        before = len(os.listdir(campaign.corpus))
+        before, broken = len(os.listdir(campaign.corpus)), len(os.listdir(campaign.crashes))
         seconds = max(campaign.budget_ms // 1000, 1)
         flags = [
             f"-fork={campaign.cores}", f"-ignore_crashes={int(not campaign.until_bug)}",
@@ -115,6 +115,9 @@ class LibFuzzerEngine:
         on_output(output)
         count.seconds = ended.took_ms / 1000
         count.new_inputs = max(len(os.listdir(campaign.corpus)) - before, 0)
+        if count.executions == 0:
+            # An input that fails before the driver counts any is proof that it fuzzes.
+            count.executions = count.bugs = len(os.listdir(campaign.crashes)) - broken
         if count.executions == 0:
             raise EngineFailed(f"{self._options.binary} did not fuzz: {_complaint(output)}")
         campaign.on_progress(count)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
@@ -17,7 +19,7 @@ from windlass_fuzz.engines.sanitizers import ASSERTIONS
 from windlass_fuzz.engines.signature import Signature, is_surely_same
 from windlass_fuzz.findings.judge import Judge, Outcome, Reproduction, tries_for
 from windlass_fuzz.findings.markdown import code
-from windlass_fuzz.findings.record import LATE, Finding, KeptInput, Origin
+from windlass_fuzz.findings.record import LATE, Finding, Fix, KeptInput, Origin
 from windlass_fuzz.sources.harmless import may_break
 from windlass_fuzz.sources.mirror import MAX_COMMITS, Mirror
 
@@ -27,6 +29,7 @@ SUSPECTS: Final = 20  # commits that a record lists
 MAX_BUILT: Final = 12  # commits that one search builds
 
 Build = Callable[[str], Awaitable[LocalBuild | None]]
+Probe = Callable[[str], Awaitable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,8 @@ class _Search:
     """The state of one search.
 
     `sure_bad` is the oldest build that fails as the bug does. Older ones may fail in another way:
-    `other` is the newest of these, and `other_name` its failure. `merge` is a merge that may itself
+    `other` is the newest of these, and `other_name` its failure. `probe` asks a build instead of
+    running one input. `merge` is a merge that may itself
     be to blame: for what it combined, or for a fix that it lost.
     """
 
@@ -70,6 +74,7 @@ class _Search:
     last_good: str | None = None
     line_bad: str = ""
     merge: str = ""
+    probe: Probe | None = None
     answers: dict[str, Outcome] = field(default_factory=dict)
     assumed: list[str] = field(default_factory=list)
     built: int = 0
@@ -105,10 +110,11 @@ class Bisector:
 
     async def answer(self, commit: str, question: Question) -> Outcome | None:
         """Returns how the build of a commit handles an input; None if there is no build."""
-        result = await self._run(commit, question)
+        result = await self.run(commit, question)
         return None if result is None else _outcome(result)
 
-    async def _run(self, commit: str, question: Question) -> Reproduction | None:
+    async def run(self, commit: str, question: Question) -> Reproduction | None:
+        """Returns how the build of a commit runs an input; None if there is no build."""
         build = await self.builds.fetch(commit)
         if build is None and self.build is not None:
             build = await self.build(commit)
@@ -146,9 +152,9 @@ class Bisector:
         """Returns how often a search runs a kept input; flaky ones need more tries."""
         return tries_for(one.shown, one.tried, self.tries)
 
-    async def origin(self, commit: str, question: Question) -> Origin:
+    async def origin(self, commit: str, question: Question, probe: Probe | None = None) -> Origin:
         """Searches from `commit`, which is known to fail."""
-        search = _Search(commit, commit)
+        search = _Search(commit, commit, probe=probe)
         built = set(await self.builds.commits())
         await self._walk(
             search, await self.mirror.first_parents(commit, MAX_COMMITS), built, question
@@ -157,6 +163,14 @@ class Bisector:
         search.line_bad = search.first_bad
         await self._enter_merge(search, built, question)
         return await self._result(search, question)
+
+    async def fix(self, commit: str, until_ms: int, gone: Probe) -> Fix:
+        """Searches from `commit`, which runs all inputs fine, for the fix.
+
+        `gone` says "fails" about builds without the bug, and "fine" about those that have it.
+        """
+        found = await self.origin(commit, Question(Path(), "", 1, False, until_ms), gone)
+        return msgspec.convert(msgspec.structs.asdict(found), Fix)
 
     async def could_narrow(self, origin: Origin) -> bool:
         """Returns whether there is a build that the search did not try and that may help."""
@@ -318,7 +332,10 @@ class Bisector:
                 search.assume(f"only {MAX_BUILT} commits were built for the search")
                 return "unclear"
             search.built += not stored
-            result = await self._run(commit, question)
+            if search.probe is not None:
+                search.answers[commit] = await search.probe(commit)
+                return search.answers[commit]
+            result = await self.run(commit, question)
             search.answers[commit] = "unclear" if result is None else _outcome(result)
             if result is not None and result.shown:
                 search.note_failure(commit, result, question)
@@ -366,13 +383,13 @@ class Bisector:
         if unclear:
             names = ", ".join(commit[:12] for commit in unclear[:5])
             search.assume(f"these builds did not say whether they have it: {names}")
-        return Origin(
-            first_bad=search.first_bad, last_good=search.last_good,
-            subject=await self.subject(search.first_bad), suspects=suspects[:SUSPECTS],
+        found = Origin(
+            first_bad=search.first_bad, last_good=search.last_good, suspects=suspects[:SUSPECTS],
             suspect_count=len(suspects), assumed=search.assumed,
             tried=list(search.answers)[:TRIED], unclear=unclear[:TRIED], input=question.name,
             combination=self.combination, searched_at_ms=self.clock.now_ms(), line_bad=line_bad,
         )  # fmt: skip
+        return msgspec.structs.replace(found, subject=await self.subject(found.culprit))
 
 
 def _outcome(result: Reproduction) -> Outcome:

@@ -45,6 +45,10 @@ class Dating:
     notify: Callable[[str], None] = lambda _: None
     where: Where = ANYWHERE
 
+    def late(self) -> bool:
+        """Returns whether the time for searches is over."""
+        return self.clock.now_ms() >= self.deadline_ms
+
     def question(
         self, path: Path, one: KeptInput, finding: Finding, known: Finding | None = None
     ) -> Question:
@@ -91,7 +95,7 @@ class Dating:
         """
         best = await self.bisector.origin(commit, questions[0])
         for question in questions[1:MAX_SEARCHED]:
-            late = self.clock.now_ms() >= self.deadline_ms
+            late = self.late()
             if best.exact or not best.unclear or late:
                 break
             if not await self._fails(commit, question):
@@ -175,7 +179,7 @@ class Dating:
         Also for those that are about commits which no branch contains any more.
         """
         for finding in list(self.catalogue.findings.values()):
-            if self.clock.now_ms() >= self.deadline_ms:
+            if self.late():
                 return
             if not finding.live or not finding.origins:
                 continue
@@ -197,7 +201,7 @@ class Dating:
             finding = self.catalogue.findings[key]
             failing = [one for one in inputs_of(finding) if fails_with(one, self.where)]
             try:
-                questions = await self._questions(finding, failing)
+                questions = await self.questions(finding, failing)
                 if not questions:
                     continue
                 origin = await self.origin(commit, questions)
@@ -216,7 +220,7 @@ class Dating:
 
         self.catalogue.put(await self.store.update(finding.key, change))
 
-    async def _questions(self, finding: Finding, inputs: Sequence[KeptInput]) -> list[Question]:
+    async def questions(self, finding: Finding, inputs: Sequence[KeptInput]) -> list[Question]:
         """Returns a question for each of these inputs that is still stored."""
         found = []
         for one in inputs:
@@ -235,7 +239,7 @@ class Dating:
         inputs = [one for one in inputs_of(finding) if one.origin == place] or inputs_of(finding)
         first = old.input or finding.input
         inputs.sort(key=lambda one: (one.name != first, one.name != finding.input))
-        questions = await self._questions(finding, inputs)
+        questions = await self.questions(finding, inputs)
         bad = await self._start_of(old, commit, left, questions[0]) if questions else None
         if bad is None:
             return

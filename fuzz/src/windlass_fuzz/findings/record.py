@@ -91,6 +91,11 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
         return self.last_good is not None and self.suspect_count <= 1
 
     @property
+    def culprit(self) -> str:
+        """Returns the commit to blame if only one is left, else the first bad build."""
+        return self.suspects[0] if self.exact and self.suspects else self.first_bad
+
+    @property
     def cut_short(self) -> bool:
         """Returns whether there was no time to try all builds."""
         return LATE in self.assumed
@@ -99,6 +104,20 @@ class Origin(msgspec.Struct, kw_only=True, frozen=True):
     def width(self) -> tuple[bool, int]:
         """Returns how uncertain it is; smaller is better."""
         return self.last_good is None, self.suspect_count
+
+
+class Fix(Origin, kw_only=True, frozen=True):
+    """The end of a bug: the result of the same search, with good and bad exchanged."""
+
+    @property
+    def first_good(self) -> str:
+        """Returns the first build that runs all inputs fine."""
+        return self.first_bad
+
+    @property
+    def last_bad(self) -> str | None:
+        """Returns the last build before it that shows the bug, if known."""
+        return self.last_good
 
 
 class OnBranch(msgspec.Struct, kw_only=True, frozen=True):
@@ -129,13 +148,14 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
 
     `input`, `size`, `excerpt`, `combination`, `command`, `shown`, `tried` and `output` are about
     the smallest input that fails; `inputs` lists all that are kept. `shown` of `tried` runs failed.
-    `output` is of the run of the input `output_of` with the build of `output_in`.
-    `introduced_by`, `last_good` and `introduced_subject` repeat the newest of `origins`: the first
-    build that shows the bug, and the newest one before it that does not; without `last_good` the
-    bug is as old as the oldest build. `suspects` lists the commits between. `old` means that the
-    fuzzed commit did not introduce it. `group` is shared by findings that share a frame. A short
-    input is in `excerpt` if it is text, else in `binary` as base64. `branches` is filled if the
-    solver has several; `issue_branches` is what its issue says about them.
+    `output` is of the run of the input `output_of` with the build of `output_in`. `introduced_by`,
+    `last_good` and `introduced_subject` repeat the newest of `origins`: the first build that shows
+    the bug, and the newest one before it that does not; without `last_good` the bug is as old as
+    the oldest build. `suspects` lists the commits between. `old` means that the fuzzed commit did
+    not introduce it. `ends` are the fixes, by the commit that ran all inputs fine. `group` is
+    shared by findings that share a frame. A short input is in `excerpt` if it is text, else in
+    `binary` as base64. `branches` is filled if the solver has several; `issue_branches` is what its
+    issue says about them.
     """
 
     key: str
@@ -180,6 +200,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     group: str = ""
     inputs: list[KeptInput] = []
     origins: list[Origin] = []
+    ends: dict[str, Fix] = {}
     branches: list[OnBranch] = []
     unsure: str = ""
     note: str = ""

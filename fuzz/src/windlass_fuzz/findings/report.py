@@ -175,7 +175,7 @@ def _origins(finding: Finding) -> list[str]:
     for one in finding.origins:
         good = "an unknown commit" if one.last_good is None else f"`{one.last_good[:SHORT]}`"
         end = f", gone in `{one.gone_in[:SHORT]}`" if one.gone_in else ""
-        lines.append(f"- after {good}, in `{one.first_bad[:SHORT]}` {code(one.subject)}{end}")
+        lines.append(f"- after {good}, in `{one.culprit[:SHORT]}` {code(one.subject)}{end}")
         if one.suspect_count > 1:
             names = ", ".join(f"`{commit[:SHORT]}`" for commit in one.suspects)
             lines.append(f"  - {one.suspect_count} commits may be to blame: {names}")
@@ -197,19 +197,22 @@ def _facts(finding: Finding) -> list[str]:
         ("reproduced", f"{finding.shown} of {finding.tried} runs, seen {_times_of(finding.times)}"),
         ("engine", finding.engine),
     ]
+    origin = finding.current_origin
     if finding.introduced_by is not None:
         rows.append(
-            ("first bad build", f"`{finding.introduced_by}` {code(finding.introduced_subject)}")
+            (
+                "introduced by" if origin and origin.exact else "first bad build",
+                f"`{finding.introduced_by}` {code(finding.introduced_subject)}",
+            )
         )
     if finding.last_good is not None:
         rows.append(("last good build", f"`{finding.last_good}`"))
-    deciding = finding.current_origin
-    if deciding is not None and deciding.input not in ("", finding.input):
-        rows.append(("origin found with", f"`{deciding.input}`, another input"))
+    if origin is not None and origin.input not in ("", finding.input):
+        rows.append(("origin found with", f"`{origin.input}`, another input"))
     if finding.old:
         rows.append(("not introduced by", f"`{finding.found_in}`: earlier builds fail too"))
     if finding.closed_in is not None:
-        rows.append(("fixed in", f"`{finding.closed_in}`"))
+        rows += [("end", end_text(finding, finding.closed_in)), *_assumed_about_end(finding)]
     if finding.closed_by:
         rows.append(("closed by hand", code(finding.closed_by)))
     if finding.closed_why:
@@ -243,6 +246,29 @@ def _combinations(finding: Finding) -> str:
         f"{name or 'without a matrix'} ({sum(fails)} of {len(fails)} inputs failed when last run)"
         for name, fails in sorted(counts.items())
     )
+
+
+def end_text(finding: Finding, commit: str) -> str:
+    """Returns which commit fixed a bug, or since when no build shows it.
+
+    `commit` is the one with which all inputs were seen to run fine.
+    """
+    end = finding.ends.get(commit)
+    if end is None:
+        return f"no longer seen since {commit}"
+    if end.exact:
+        return f"fixed in {end.culprit}"
+    if end.last_bad is None:
+        return f"no longer seen since {end.first_good}"
+    return (
+        f"no longer seen since {end.first_good} (first good build after bad build {end.last_bad}, "
+        f"{end.suspect_count} commits between them may be the fix)"
+    )
+
+
+def _assumed_about_end(finding: Finding) -> list[tuple[str, str]]:
+    end = finding.ends.get(finding.closed_in or "")
+    return [] if end is None else [("assumed about the end", text) for text in end.assumed]
 
 
 def _times_of(count: int) -> str:

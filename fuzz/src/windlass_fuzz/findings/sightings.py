@@ -208,9 +208,9 @@ def headlined(known: Finding) -> Finding:
     if shown is None:
         return known
     return msgspec.structs.replace(
-        known, introduced_by=shown.first_bad, introduced_subject=shown.subject,
+        known, introduced_by=shown.culprit, introduced_subject=shown.subject,
         last_good=shown.last_good, suspects=shown.suspects,
-        old=shown.first_bad != known.found_in,
+        old=shown.culprit != known.found_in,
     )  # fmt: skip
 
 

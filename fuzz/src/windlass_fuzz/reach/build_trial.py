@@ -17,20 +17,19 @@ MEASURE_MS: Final = 60_000
 
 
 async def production_trouble(
-    engine: Engine, tests: Sequence[Path], folder: Path, took_ms: int
+    engine: Engine, tests: Sequence[Path], corpus: Path, crashes: Path, took_ms: int
 ) -> str:
     """Fuzzes briefly, if the engine counts coverage; returns a complaint if it reaches no code.
 
-    A build that needs long for a test would barely start in that time, so it is not tried.
+    A build that fails at once can be fuzzed: inputs that break it are in `crashes` then. A build
+    that needs long for a test would barely start in that time, so it is not tried.
     """
     if not getattr(engine, "counts_coverage", False) or took_ms > SLOW_MS:
         return ""
     fine = [path for path in tests if (await engine.classify(path)).kind == "fine"]
     if not fine:
         return ""  # an engine that starts from failing inputs may count nothing
-    corpus, crashes = folder / "corpus", folder / "crashes"
     corpus.mkdir(parents=True)
-    crashes.mkdir()
     try:
         count = await engine.fuzz(Campaign(fine[:1], corpus, crashes, FUZZ_MS, 1, True))
     except EngineFailed as error:

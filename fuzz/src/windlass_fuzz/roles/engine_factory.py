@@ -47,7 +47,7 @@ class EngineFactory:
         """Returns the judge that decides whether inputs break a build."""
         return Judge(
             self.engine(binaries),
-            self._solver.findings.kinds,
+            self._solver.kinds,
             lambda patience: self.engine(binaries, patience),
         )
 

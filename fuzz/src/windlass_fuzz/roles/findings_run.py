@@ -105,9 +105,12 @@ class FindingsRun:
 
     async def date_on_branches(self, catalogue: Catalogue, deadline_ms: int) -> None:
         """Finds out since when live findings are on their branches, while there is time."""
-        scratch = fresh_folder(self.work / "triage")
-        dating = self._dating(self.bisector(), catalogue, scratch, deadline_ms)
-        await BranchSearch(dating, self.branches).run()
+        await BranchSearch(self.searches_until(catalogue, deadline_ms), self.branches).run()
+
+    def searches_until(self, catalogue: Catalogue, deadline_ms: int) -> Dating:
+        """Returns what searches the builds of this combination for origins and fixes."""
+        scratch = fresh_folder(self.work / "searched" / self.where.combination)
+        return self._dating(self.bisector(), catalogue, scratch, deadline_ms)
 
     async def triage_waiting(self, commit: str, deadline_ms: int) -> list[Finding]:
         """Triages inputs that earlier runs of other commits left, while there is time.

@@ -10,6 +10,7 @@ from windlass_fuzz.config.combinations import Combination, combinations_of
 from windlass_fuzz.config.finding_settings import HealthSettings
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.engines.engine import Statistics
+from windlass_fuzz.findings.untriaged import Untriaged
 from windlass_fuzz.reach.build_trial import coverage_trouble, production_trouble
 from windlass_fuzz.roles.engine_factory import EngineFactory, fresh_folder
 from windlass_fuzz.roles.seed_runs import SeedRuns
@@ -186,7 +187,8 @@ async def alarm_about(
             return "the new build does not answer the only test that was tried"
         return f"the new build answers none of the {count.tests} tests that were tried"
     scratch = fresh_folder(work / "trial")
-    trouble = await production_trouble(engine, tests, scratch / "production", took_ms)
+    trouble = await production_trouble(engine, tests, scratch / "corpus", crashes, took_ms)
+    await Untriaged(pipeline, combination.name).keep(commit, crashes)
     counting = await builds.fetch(commit, "coverage") if solver.health.coverage else None
     if trouble or counting is None:
         return trouble

@@ -1,27 +1,31 @@
-"""Runs unmodified tests, before anything is mutated: a test that fails is a finding."""
+"""Runs tests and corpus unmodified, before anything is mutated: what fails is a finding."""
 
 import hashlib
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from windlass.ports.clock import Clock
 from windlass_fuzz.buckets.layout import plain_ending
-from windlass_fuzz.config.finding_settings import FailureKind
+from windlass_fuzz.config.finding_settings import FailureKind, may_be_finding
 from windlass_fuzz.engines.engine import Engine, Statistics, Verdict
 from windlass_fuzz.engines.tool_runner import run_concurrently
 
 
 @dataclass(slots=True)
 class SeedRuns:
-    """Runs tests with one build until the time is over; failing ones go to `crashes`."""
+    """Runs inputs with one build until the time is over; failing ones go to `crashes`.
+
+    `on_failure` gets those that fail or exceed a limit, whether that is reported or not.
+    """
 
     engine: Engine
     crashes: Path
     kinds: Collection[FailureKind]
     clock: Clock
     until_ms: int
+    on_failure: Callable[[Path], None] = lambda _: None
 
     async def run(self, tests: Sequence[Path], cores: int) -> Statistics:
         """Runs the tests in the given order, some at a time."""
@@ -44,7 +48,9 @@ class SeedRuns:
         count.unsupported += verdict.kind == "unsupported"
         count.timeouts += verdict.kind == "timeout"
         count.memory += verdict.kind == "memory"
-        if verdict.kind == "bug" or verdict.kind in self.kinds:
+        if verdict.kind in ("bug", "timeout", "memory"):
+            self.on_failure(path)
+        if verdict.kind == "bug" or may_be_finding(verdict.kind, self.kinds):
             name = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
             shutil.copyfile(path, self.crashes / f"test-{name}{plain_ending(path.name)}")
 

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from windlass_fuzz.findings.markdown import code, one_line
-from windlass_fuzz.findings.record import Finding, OnBranch, shorten
-from windlass_fuzz.findings.report import input_name, render, summary
+from windlass_fuzz.findings.record import Finding, shorten
+from windlass_fuzz.findings.report import end_text, input_name, render, summary
 from windlass_fuzz.trackers.branch_notes import branch_lines, news_mark, news_text
 from windlass_fuzz.trackers.options import IssueOptions
 from windlass_fuzz.trackers.tracker import IssueText, Note
@@ -63,7 +63,7 @@ def note_of(finding: Finding, solver: str) -> Note:
         text += f"\n\n{branch_lines(finding)}\n" if finding.branches else ""
         event = f"reopened {finding.reopened}"
     elif finding.closed_in is not None:
-        text = f"Fixed in {_fixes(finding)}: all kept inputs run fine with it."
+        text = f"{_ends(finding)}. All kept inputs run fine there."
         event = f"closed {finding.reopened} {finding.closed_in}"
     elif finding.closed_why:
         text = f"Closed: {code(finding.closed_why)}. Nobody has seen a fix."
@@ -81,14 +81,15 @@ def branch_note(finding: Finding, solver: str) -> Note:
     return Note(mark, news_text(finding), _document(finding, solver, None))
 
 
-def _fixes(finding: Finding) -> str:
-    """Names the commit that fixed a bug, or one for each branch."""
-    fixes = [f"{one.fixed_in} ({code(one.name)})" for one in finding.branches if _is_fixed(one)]
-    return ", ".join(fixes) or str(finding.closed_in)
-
-
-def _is_fixed(one: OnBranch) -> bool:
-    return one.watched and one.fixed_in is not None
+def _ends(finding: Finding) -> str:
+    """Says where a bug ended, on each branch if there are several."""
+    ends = [
+        f"{end_text(finding, one.fixed_in)} ({code(one.name)})"
+        for one in finding.branches
+        if one.watched and one.fixed_in is not None
+    ] or [end_text(finding, str(finding.closed_in))]
+    text = ", ".join(ends)
+    return text[0].upper() + text[1:]
 
 
 def summary_of(unfiled: list[Finding], solver: str, day: str, options: IssueOptions) -> IssueText:

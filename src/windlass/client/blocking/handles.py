@@ -15,6 +15,7 @@ from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
 from windlass.messages.jobs import Job, SubmitReply
+from windlass.messages.schedules import ReactionInfo
 from windlass.messages.workflows import Workflow as WorkflowInfo
 from windlass.tasks.handles import OfOneJob
 from windlass.tasks.submitting import Submits
@@ -118,7 +119,7 @@ class WorkflowHandle(Handle[AsyncWorkflow]):
     ) -> list[int]:
         """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
-        With a `key` that jobs were added with before, it answers with those.
+        If jobs were added with this `key` before, it returns their ids.
         """
         return self._client.run(self._async.add(jobs, key=key, reopen=reopen))
 
@@ -144,6 +145,10 @@ class WorkflowHandle(Handle[AsyncWorkflow]):
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         made = self._client.run(self._async.retry(failed))
         return WorkflowHandle(self._client, made)
+
+    def reactions(self) -> list[ReactionInfo]:
+        """Returns the reactions to its end, done and planned."""
+        return self._client.run(self._async.reactions())
 
 
 class Workflow(WorkflowHandle):

@@ -29,20 +29,11 @@ class _Calls:
         return call
 
 
-class _FleetInThread(_Calls):
-    async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
-        events = self._find().events(query)
-        while (event := await self._thread.run_async(next_of(events))) is not None:
-            yield event
-
-
 class _ServiceInThread(_Calls):
     """Implements `Service`. Whoever owns the service opens and closes it."""
 
     def __init__(self, thread: RunsAsync, find: Callable[[], Service]) -> None:
         super().__init__(thread, find)
-        self.planning = _Calls(thread, lambda: find().planning)
-        self.fleet = _FleetInThread(thread, lambda: find().fleet)
         self.transport = _Calls(thread, lambda: find().transport)
 
     @property
@@ -67,9 +58,13 @@ class _ServiceInThread(_Calls):
         async for chunk in self._stream(self._find().artifact(job, name)):
             yield chunk
 
-    async def _stream(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        while (chunk := await self._thread.run_async(next_of(chunks))) is not None:
-            yield chunk
+    async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
+        async for event in self._stream(self._find().events(query)):
+            yield event
+
+    async def _stream(self, items: AsyncIterator[T]) -> AsyncIterator[T]:
+        while (item := await self._thread.run_async(next_of(items))) is not None:
+            yield item
 
 
 def service_in_thread(thread: RunsAsync, find: Callable[[], Service]) -> Service:

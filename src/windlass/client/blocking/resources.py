@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windlass.client.blocking.base import InThread
-from windlass.client.resources.asynchronous import (
+from windlass.client.resources import (
+    AsyncPools,
     AsyncQueues,
     AsyncSchedules,
     AsyncTemplates,
+    AsyncTokens,
     AsyncWorkers,
 )
-from windlass.client.resources.pools import AsyncPools
-from windlass.client.resources.tokens import AsyncTokens
 from windlass.domain.explain.explanation import WorkerExplanation
 from windlass.messages.access import TokenCreated, TokenInfo
 from windlass.messages.pools import CostList, Plan, PoolApplied, PoolInfo
@@ -88,7 +88,7 @@ class Queues(InThread[AsyncQueues]):
 
 
 class Templates(InThread[AsyncTemplates]):
-    """The templates of workflows. Without a namespace, the token's own is meant."""
+    """The templates of workflows. The default namespace is the token's own."""
 
     def list(self, namespace: str | None = None) -> list[Template]:
         """Returns all templates that the token sees."""
@@ -108,7 +108,7 @@ class Templates(InThread[AsyncTemplates]):
 
 
 class Schedules(InThread[AsyncSchedules]):
-    """The schedules. Without a namespace, the token's own is meant."""
+    """The schedules. The default namespace is the token's own."""
 
     def list(self, namespace: str | None = None) -> list[Schedule]:
         """Returns all schedules that the token sees."""

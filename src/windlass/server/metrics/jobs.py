@@ -6,20 +6,25 @@ path, and the memory for open jobs is bounded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
 from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
 from windlass.domain.rows.events import Event, EventKind
+from windlass.ports.loop_time import give_way_if_long, pages
 from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS, OTHER
 from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
+from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 
 REMEMBERED: Final = 200_000  # open jobs
+READ_AT_ONCE: Final = 25  # jobs, whose arguments may have a megabyte each
 UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed
 NO_FAILURE: Final = "none"
 
@@ -49,8 +54,11 @@ _spec: Final = msgspec.json.Decoder(_Spec).decode
 _data: Final = msgspec.json.Decoder(_Data).decode
 
 
-class _Open(NamedTuple):
-    """What is known about an open job; times are None before they come."""
+class _Open(msgspec.Struct, frozen=True, gc=False):
+    """What is known about an open job; times are None before they come.
+
+    The garbage collector would need 0.1 s to walk all that are remembered.
+    """
 
     labels: Labels  # queue and task
     queued_at: int | None = None
@@ -83,13 +91,15 @@ class JobCounts:
         jobs = {e.job for e in events if e.kind == _JOB and e.job not in self._open}
         if not jobs:
             return
-        specs = await store.read(lambda tx: tx.jobs.specs(sorted(jobs)))
-        for job in sorted(jobs):
-            if job in specs and also is not None:
-                also(job, specs[job])
-            while len(self._open) >= REMEMBERED:
-                self._open.pop(next(iter(self._open)))
-            self._open[job] = _Open(self._labels(specs.get(job)))
+        for some in pages(sorted(jobs), READ_AT_ONCE):
+            specs = await store.read(partial(_specs, jobs=some))
+            for job in some:
+                await give_way_if_long()
+                if job in specs and also is not None:
+                    also(job, specs[job])
+                while len(self._open) >= REMEMBERED:
+                    self._open.pop(next(iter(self._open)))
+                self._open[job] = _Open(self._labels(specs.get(job)))
 
     def observe(self, events: Sequence[Event], after: int = 0) -> None:
         """Takes notice of events, in their order, and counts those with a number above `after`."""
@@ -111,11 +121,11 @@ class JobCounts:
         if counts:
             self._count(event, known)
         if event.to == _QUEUED:
-            known = known._replace(queued_at=event.at)
+            known = replace(known, queued_at=event.at)
         elif event.to == _RUNNING:
-            known = known._replace(queued_at=None, running_at=event.at)
+            known = replace(known, queued_at=None, running_at=event.at)
         elif event.source == _RUNNING:
-            known = known._replace(running_at=None)
+            known = replace(known, running_at=None)
         if event.to in _ENDED:
             self._open.pop(event.job, None)
         elif event.job in self._open:
@@ -166,6 +176,10 @@ class JobCounts:
         queue, task = names_of(stored)
         (queue,) = self._queues.admit((queue,), (OTHER,))
         return self._tasks.admit((queue, task), (queue, OTHER))
+
+
+async def _specs(tx: ReadTx, jobs: Sequence[int]) -> dict[int, bytes]:
+    return await tx.jobs.specs(jobs)
 
 
 def names_of(stored: bytes) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from windlass_fuzz.roles.combinations.combination_run import (
     CombinationRun,
     RunSite,
     Session,
+    fix_search,
 )
 from windlass_fuzz.roles.findings_run import Examined
 from windlass_fuzz.roles.run_health import (
@@ -215,8 +216,16 @@ class AllRuns:
             handling = run.findings(builds, self._catalogue())
             await handling.date_on_branches(seen.known.catalogue, deadline)
             self._note_found(report, await handling.triage_waiting(self.site.commit, deadline), [])
+        await self._search_fixes(deadline)
         names = {one.name for one in combinations_of(self.solver)}
         await forget_orphans(self.site.pipeline, names)
+
+    async def _search_fixes(self, deadline_ms: int) -> None:
+        """Searches for the fixes of closed findings, those of this run first."""
+        catalogue = self._done[-1].seen.known.catalogue
+        fresh = {finding.key for finding in self.closed}
+        order = sorted(catalogue.findings.values(), key=lambda one: one.key not in fresh)
+        await fix_search([one.run for one in self._done], catalogue, deadline_ms).run(order)
 
     def _note_found(
         self, report: CombinationReport, found: list[Finding], reopened: list[str]

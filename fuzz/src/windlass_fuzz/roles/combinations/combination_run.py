@@ -4,7 +4,7 @@ Without a matrix, the solver itself is the only combination.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -18,6 +18,7 @@ from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.combinations import Combination
 from windlass_fuzz.engines.engine import BuildLost, Campaign, Engine, EngineFailed, Statistics
 from windlass_fuzz.findings.evidence import Where
+from windlass_fuzz.findings.fixes import FixSearch
 from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.findings.untriaged import Untriaged
@@ -134,7 +135,7 @@ class CombinationRun:
         )
 
     async def fuzz(self, session: Session, left_ms: int) -> Statistics:
-        """Runs the unmodified tests, then the engine; keeps failing inputs in the bucket."""
+        """Runs tests and corpus unmodified, then the engine; keeps failing inputs in the bucket."""
         clock = self.site.pipeline.runtime.clock
         untriaged = self._untriaged()
         await untriaged.fetch(self.site.commit, session.crashes)
@@ -143,7 +144,9 @@ class CombinationRun:
             _keep_failures(untriaged, self.site.commit, session.crashes, clock)
         )
         try:
-            count = await self._run_tests(session, began + left_ms // TESTS_PART)
+            until = began + left_ms // TESTS_PART
+            count = await self._run_tests(session, until)
+            count.bugs += await self._sift_corpus(session, until)
             left_ms = max(left_ms - (clock.now_ms() - began), MIN_MS)
             if not (self.site.until_bug and count.bugs):
                 count = added(count, await self._run_engine(session, left_ms))
@@ -239,16 +242,34 @@ class CombinationRun:
     async def _run_tests(self, session: Session, until_ms: int) -> Statistics:
         solver = self.combination.solver
         clock = self.site.pipeline.runtime.clock
-        runs = SeedRuns(session.engine, session.crashes, solver.findings.kinds, clock, until_ms)
+        runs = SeedRuns(session.engine, session.crashes, solver.kinds, clock, until_ms)
         count = await runs.run(session.selection.everything, cores_of(solver))
         self.site.on_progress(count)
         return count
+
+    async def _sift_corpus(self, session: Session, until_ms: int) -> int:
+        """Runs the corpus, each input with its time limit; returns how many are bugs.
+
+        An engine would spend its time on inputs that hang, so what fails is taken out.
+        """
+        failing: list[Path] = []
+        runs = SeedRuns(
+            session.engine, session.crashes, self.combination.solver.kinds,
+            self.site.pipeline.runtime.clock, until_ms, failing.append,
+        )  # fmt: skip
+        inputs = sorted(session.corpus.iterdir())
+        count = await runs.run(inputs, cores_of(self.combination.solver))
+        for path in failing:
+            path.unlink()
+        if failing:
+            self.site.notify(f"taken out of the corpus: {count_of(len(failing), 'failing input')}")
+        return count.bugs
 
     def _plan(self, session: Session, left_ms: int) -> Campaign:
         solver = self.combination.solver
         return Campaign(
             session.selection.tests, session.corpus, session.crashes, left_ms, cores_of(solver),
-            self.site.until_bug, self.site.on_progress, solver.findings.kinds,
+            self.site.until_bug, self.site.on_progress, solver.kinds,
             session.seeds.dictionary,
         )  # fmt: skip
 
@@ -262,6 +283,16 @@ class CombinationRun:
 
     def _untriaged(self) -> Untriaged:
         return Untriaged(self.site.pipeline, self.combination.name)
+
+
+def fix_search(runs: Sequence[CombinationRun], catalogue: Catalogue, until_ms: int) -> FixSearch:
+    """Returns the search for fixes with the builds of all these combinations."""
+    return FixSearch({
+        run.combination.name: run.findings(
+            run.builds(f"fix-builds-{run.combination.name}")
+        ).searches_until(catalogue, until_ms)
+        for run in runs
+    })  # fmt: skip
 
 
 async def _keep_failures(untriaged: Untriaged, commit: str, crashes: Path, clock: Clock) -> None:

@@ -8,7 +8,12 @@ from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.combinations import Combination
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.findings.record import Finding
-from windlass_fuzz.roles.combinations.combination_run import MIN_MS, CombinationRun, RunSite
+from windlass_fuzz.roles.combinations.combination_run import (
+    MIN_MS,
+    CombinationRun,
+    RunSite,
+    fix_search,
+)
 from windlass_fuzz.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass_fuzz.roles.findings_run import Examined, FindingsRun
 from windlass_fuzz.roles.run_health import combinations_ready
@@ -31,6 +36,7 @@ async def recheck_findings(
     sighted: set[str] = set()
     seen: Examined | None = None
     handling: FindingsRun | None = None
+    runs: list[CombinationRun] = []
     for one in ready:
         builds = BuildCache(pipeline, fresh_folder(work / "builds"), one.name)
         build = await builds.fetch(commit)
@@ -42,6 +48,7 @@ async def recheck_findings(
         )
         site = RunSite(pipeline, work, mirror, sources, commit, notify=notify)
         run = CombinationRun(one, site)
+        runs.append(run)
         handling = run.findings(builds, None if seen is None else seen.known.catalogue)
         crashes = fresh_folder(work / "crashes")
         seen = await handling.examine(commit, build, crashes, deadline, works)
@@ -50,7 +57,9 @@ async def recheck_findings(
     if seen is None or handling is None:
         return []
     closed = await seen.close_fixed(commit, sighted, reasons)
-    await handling.date_on_branches(seen.known.catalogue, deadline)
+    catalogue = seen.known.catalogue
+    await handling.date_on_branches(catalogue, deadline)
+    await fix_search(runs, catalogue, deadline).run(closed)
     return closed
 
 

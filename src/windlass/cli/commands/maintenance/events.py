@@ -17,8 +17,8 @@ from windlass.cli.options.connection import (
 from windlass.cli.options.flags import Flag, Follow, Many
 from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.text import say
+from windlass.client.events import stream_events
 from windlass.client.reconnect import Reconnect
-from windlass.client.resources.events import stream_events
 from windlass.client.transport import Transport
 from windlass.messages.system import EventInfo
 

@@ -13,7 +13,7 @@ from windlass.cli.options.workflow_file import Params, parameters_of
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.cli.output.workflow_view import jobs_of, print_workflow, print_workflows, remark_on
-from windlass.domain.values.errors import InvalidInput
+from windlass.client.builder import split_reference
 from windlass.domain.values.quantities import counted
 from windlass.messages.schedules import ReactionList, StartRequest
 from windlass.messages.workflows import (
@@ -61,15 +61,13 @@ def start(
     priority
         Overrides the template's priority: high, medium, low or a number.
     """
-    name, _, version = template.partition("@")
-    if version and not (version.isascii() and version.isdigit()):
-        raise InvalidInput("template", "NAME or NAME@VERSION", template)
+    name, version = split_reference(template)
     request = StartRequest(
         parameters=dict(parameters_of(param)), key=key, key_for=key_for, priority=priority,
-        version=int(version or 0),
+        version=version,
     )  # fmt: skip
     with suggesting(at), at.client() as client:
-        reply = client.run(client.asynchronous.planning.start_template(name, request))
+        reply = client.run(client.asynchronous.service.start_template(name, request))
     from_file.print_submitted(reply.workflow, reply.applied or not reply.ids, at, json)
 
 
