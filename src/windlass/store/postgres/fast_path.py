@@ -44,9 +44,8 @@ class NotCommonError(asyncpg.PostgresError):
 class PostgresFastPath:
     """Implements `FastPath`."""
 
-    def __init__(self, dsn: str, server: str, transactions: Transactions, herald: Herald) -> None:
+    def __init__(self, dsn: str, transactions: Transactions, herald: Herald) -> None:
         self._dsn = dsn
-        self._server = server
         self._transactions = transactions
         self._herald = herald
         self._newest = 0  # no job of a later submit has a lower id
@@ -59,7 +58,7 @@ class PostgresFastPath:
         def args(link: Link, latest: int) -> Sequence[object]:
             nonlocal mark, began
             mark, began = link.next_mark(), latest
-            return (self._server, link.slot, mark, began, *_submit_args(asked), *news)
+            return (mark, began, *_submit_args(asked), *news)
 
         async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
             """Returns what the lost answer was; None: it never happened."""
@@ -83,8 +82,8 @@ class PostgresFastPath:
     async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
         gated = asked.limited is not None
 
-        def args(link: Link, latest: int) -> Sequence[object]:
-            plain = (self._server, link.slot, latest, *_sync_args(asked, rules))
+        def args(_link: Link, latest: int) -> Sequence[object]:
+            plain = (latest, *_sync_args(asked, rules))
             return (*_limit_args(asked.limited or ()), *plain) if gated else plain
 
         try:
@@ -151,6 +150,7 @@ def _sync_args(asked: PlainSync, rules: FastPathRules) -> Sequence[object]:
         asked.described,
         rules.beat_ms,
         claim.want,
+        asked.holds,
         claim.state,
         claim.slack_ms,
         claim.least_attempt,
@@ -185,7 +185,8 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
     """Returns what `sync_plain` answered; its arrays are NULL where there is nothing."""
     _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
     cursor_ranks, cursor_jobs, *left = rest[:5]
-    shapes, freed = rest[5:] or (None, None)
+    held = rest[5]
+    shapes, freed = rest[6:] or (None, None)
     granted: list[Assignment] = []
     if jobs:
         columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
@@ -198,7 +199,9 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
         None if rank is None else (rank, job)
         for rank, job in zip(cursor_ranks or (), cursor_jobs or (), strict=True)
     ]
-    return PlainSynced(now, asked, looked, granted, cursors, _rows(left), shapes or (), freed or ())
+    return PlainSynced(
+        now, asked, looked, granted, cursors, _rows(left), held, shapes or (), freed or ()
+    )
 
 
 def _rows(columns: Sequence[Any]) -> list[Any]:

@@ -6,7 +6,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
-from windlass.domain.rows.records import Due, Ticket, Wait
+from windlass.domain.rows.records import Due, Lease, Ticket, Wait
 from windlass.domain.values.ids import next_attempt
 from windlass.messages.sync import Assignment
 from windlass.store.postgres.session import integers, spread
@@ -82,6 +82,12 @@ class PostgresLeases(Leases):
     """Implements `Leases` on PostgreSQL."""
 
     __slots__ = ()
+
+    async def newer(self, than: Mapping[int, int]) -> list[Lease]:
+        if not than:
+            return []
+        pairs = integers(list(than)), integers(list(than.values()))
+        return await self._session.rows(Lease, "newer_leases", *pairs)
 
     async def grant(
         self,

@@ -111,10 +111,10 @@ class PostgresLog(Log):
     async def bump(self, deltas: Mapping[str, int]) -> None:
         if deltas:
             names, values = zip(*sorted(deltas.items()), strict=True)
-            slot = self._session.link.slot
-            await self._session.execute(
-                "bump_counters", self._server, slot, names, integers(values)
-            )
+            await self._session.execute("bump_counters", names, integers(values))
+
+    async def fold(self) -> None:
+        await self._session.execute("fold_counters")
 
 
 class PostgresWorkflows(Workflows):

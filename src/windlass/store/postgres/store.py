@@ -51,10 +51,10 @@ class PostgresStore:
     def __init__(self, dsn: str, server: str, limits: PoolLimits, notify_ms: int) -> None:
         self._dsn = dsn
         self._pool = Pool(dsn, limits, self._greet)
-        self._transactions = Transactions(dsn, server, self._pool)
+        self._transactions = Transactions(dsn, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
         self._fast_path: PostgresFastPath | None = PostgresFastPath(
-            dsn, server, self._transactions, self._herald
+            dsn, self._transactions, self._herald
         )
         self._listener = Listener(dsn, server, self._look_around)
         self._settled = SettledEvents(self._read_events, self._event_writers)

@@ -49,9 +49,8 @@ SMALL_STEP_MS = 60_000
 class Transactions:
     """Runs transactions for one server; counts its statements."""
 
-    def __init__(self, dsn: str, server: str, pool: Pool) -> None:
+    def __init__(self, dsn: str, pool: Pool) -> None:
         self._dsn = dsn
-        self._server = server
         self._pool = pool
         self._latest = 0
         self._ending: set[asyncio.Task[None]] = set()
@@ -305,7 +304,7 @@ class Transactions:
             workflows=PostgresWorkflows(session),
             limits=PostgresLimits(session),
             catalog=PostgresCatalog(session),
-            log=PostgresLog(session, self._server),
+            log=PostgresLog(session),
             flow=PostgresFlow(session),
             views=PostgresViews(session),
             retention=PostgresRetention(session),

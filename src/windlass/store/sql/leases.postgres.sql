@@ -54,6 +54,17 @@ SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease;
 
+-- name: newer_leases
+-- Numbers rise: none of those that ended before is passed. One lookup for each worker, whatever the
+-- statistics say.
+SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+       l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+       l.queue_limit, coalesce(l.suspicion, 0), l.indices
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (worker, lease)
+CROSS JOIN LATERAL (
+    SELECT * FROM leases WHERE leases.worker = u.worker AND leases.lease > u.lease OFFSET 0
+) AS l ORDER BY l.lease;
+
 -- name: marked_leases
 -- Runs in every sync and is nearly always empty: a partial index answers it.
 SELECT worker, incarnation, job, attempt, state, reason, coalesce(suspicion, 0)

@@ -1,7 +1,7 @@
 """Rows of `leases`: the attempts in force."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.matching.claim_planning import Demand
@@ -42,6 +42,11 @@ class LeasesRead(Role):
         if not workers:
             return []
         return await self._session.rows(Lease, "leases_of_workers", self._session.ids(workers))
+
+    async def newer(self, than: Mapping[int, int]) -> list[Lease]:
+        """Returns leases of these workers with higher numbers, ascending by number, not locked."""
+        held = await self.of_workers(sorted(than))
+        return [lease for lease in held if lease.lease > than[lease.worker]]
 
     async def count(self, workers: Sequence[int]) -> dict[int, int]:
         """Returns how many leases each of these workers holds; those without any are absent."""

@@ -4,17 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Event
-from windlass.store.sql.session import Role, Session
+from windlass.store.sql.session import Role
 
 
 class LogRead(Role, ABC):
     """Reads the event log and the counters beside it."""
 
-    __slots__ = ("_server",)
-
-    def __init__(self, session: Session, server: str) -> None:
-        super().__init__(session)
-        self._server = server
+    __slots__ = ()
 
     async def read(self, after: int, count: int) -> list[Event]:
         return await self._session.rows(Event, "read_events", after, count)
@@ -28,7 +24,7 @@ class LogRead(Role, ABC):
         return dict(await self._session.fetch("event_times", self._session.integers(numbers)))
 
     async def counters(self) -> dict[str, int]:
-        """Returns every counter, summed over the shards."""
+        """Returns every counter, added up."""
         return dict(await self._session.fetch("counters"))
 
     @abstractmethod
@@ -52,4 +48,7 @@ class Log(LogRead):
 
     @abstractmethod
     async def bump(self, deltas: Mapping[str, int]) -> None:
-        """Adds to this engine's shard of the named counters."""
+        """Adds to the named counters."""
+
+    async def fold(self) -> None:
+        """Adds up the changes of counters that the store keeps, where it keeps them apart."""

@@ -216,10 +216,14 @@ class SqliteLimits(Limits):
 
 
 class SqliteLog(Log):
-    """Implements `Log` on SQLite."""
+    """Implements `Log` on SQLite, where each server has counters of its own."""
 
-    __slots__ = ()
+    __slots__ = ("_server",)
     _session: SqliteSession
+
+    def __init__(self, session: SqliteSession, server: str) -> None:
+        super().__init__(session)
+        self._server = server
 
     async def append(self, events: Sequence[Event]) -> None:
         await self._session.many("insert_events", "iiiiiiiiiooo", events)
