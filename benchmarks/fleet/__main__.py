@@ -4,11 +4,12 @@ Prints a table and writes `benchmarks/results/fleet.json`. Sections are named be
 names all of them run. `--quick` is for a first look: its figures mean little.
 """
 
-from benchmarks.fleet import big_log, idle_workers, latency, shell, throughput
+from benchmarks.fleet import big_log, idle_workers, latency, shell, submits, throughput
 from benchmarks.sections_command import Sections, run_sections
 
 SECTIONS: Sections = {
     "latency": latency.run,
+    "submits": submits.run,
     "throughput": throughput.run,
     "shell": shell.run,
     "idle": idle_workers.run,

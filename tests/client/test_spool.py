@@ -516,14 +516,14 @@ def test_files_that_others_put_into_the_folder_are_refused(tmp_path: Path) -> No
     folder = SpoolFolder(tmp_path / "spool").path
     planted = folder / "spool.db-journal"
     planted.symlink_to(tmp_path / "theirs")
-    with pytest.raises(InvalidInput, match="files of this user alone"):
+    with pytest.raises(InvalidInput, match="whose files all belong to this user"):
         SpoolFolder(folder)
     planted.unlink()
     SpoolFolder(folder)
     if os.geteuid() == 0:
         planted.touch()
         os.chown(planted, 65_534, 65_534)
-        with pytest.raises(InvalidInput, match="files of this user alone"):
+        with pytest.raises(InvalidInput, match="whose files all belong to this user"):
             SpoolFolder(folder)
 
 

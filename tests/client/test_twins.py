@@ -28,6 +28,7 @@ ONLY_BLOCKING = {
     "as_async": "the asynchronous client is one",
     "client": "asynchronous handles have a service",
     "run": "it runs coroutines in the client's thread",
+    "run_from_here": "it begins coroutines in the caller's thread",
 }
 # `embedded` has an option of its own, `close` ends a thread too.
 OWN_WORDS = {"close", "embedded"}

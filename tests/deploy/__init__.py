@@ -1,1 +1,1 @@
-"""Tests of `deploy/`: the alert rules and the dashboard, with Debian's Prometheus."""
+"""Tests of what `windlass init farm` writes: services, load balancer, alerts, dashboard."""

@@ -1,4 +1,4 @@
-"""The files of `deploy/`, and the metrics that their queries name."""
+"""What a farm is monitored with, and the metrics that its queries name."""
 
 import json
 import re
@@ -8,10 +8,10 @@ from typing import Any
 
 import yaml
 
-DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
-ALERTS = DEPLOY / "prometheus" / "alerts.yml"
-SCRAPE = DEPLOY / "prometheus" / "prometheus.yml"
-DASHBOARD = DEPLOY / "grafana" / "windlass.json"
+MONITORING = Path(__file__).resolve().parents[2] / "src" / "windlass" / "cli" / "farm" / "common"
+ALERTS = MONITORING / "alerts.yml"
+SCRAPE = MONITORING / "prometheus.yml"
+DASHBOARD = MONITORING / "grafana.json"
 
 _SELECTOR = re.compile(r"\b(windlass_\w+|process_\w+|up|ALERTS)\b(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r"(\w+)\s*(?:=~|!~|!=|=)")

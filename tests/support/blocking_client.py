@@ -74,6 +74,8 @@ ONLY_ASYNC: Final = {
     ("AsyncJob", "failure_of"): "a part of `result`",
     ("AsyncJob", "note_end"): "a part of `as_completed`",
 }
+# They begin in the thread of the caller, and need the event loop only for what is not usual.
+FROM_HERE: Final = {"map", "submit", "submit_many"}
 # Their bodies run in the thread of the caller, as they are but without `await`.
 IN_CALLER: Final = {"submit_in"}
 
@@ -98,10 +100,10 @@ HOMES: Final = {
 NAMES: Final = {**CLASSES, "AsyncIterator": "Iterator", "submit_in_async": "submit_in"}
 WORDS: Final = {
     "a program with an event loop": "blocking code, in any thread and also in a running event loop",
-    "Several event loops may use it. A `service` is asked instead of any server.": "Its calls run "
-    "in the event loop of a thread of its own, those of several threads at once.\n"
-    "    After a fork, it opens connections of its own. A given `client` lives in the loop of its\n"
-    "    `thread`.",
+    "Several event loops may use it. With a `service`, it asks that instead of a server.": "Its "
+    "calls run in the event loop of a thread of its own, those of several threads at once.\n"
+    "    Submissions begin in the calling thread, and usually end there. After a fork, it opens\n"
+    "    connections of its own. A given `client` lives in the loop of its `thread`.",
     "an `async with`": "a `with`",
     "an async connection": "a connection",
     "submit_in_async": "submit_in",
@@ -254,7 +256,8 @@ def body_of(function: Function, overloads: list[Function], owner: str) -> list[a
     if not is_decorated(function, "property"):
         call = f"{call}({', '.join(arguments_of(function.args))})"
     if isinstance(function, ast.AsyncFunctionDef):
-        call = f"{owner}.run({call})"
+        run = "run_from_here" if function.name in FROM_HERE else "run"
+        call = f"{owner}.{run}({call})"
     imports = [f"from {HOMES[name]} import {name}" for name in imported_classes(rest)]
     returned = returning(function, [class_in(one.returns) for one in overloads], call, owner)
     return [*docstring, *statements("\n".join([*imports, returned]))]

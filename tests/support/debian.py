@@ -38,6 +38,10 @@ PACKAGES = {
     "pgbouncer": ("pgbouncer",),
     # A real Prometheus for the alert rules; promtool checks metrics and rules.
     "promtool": ("prometheus",),
+    # Farms as `windlass init farm` describes them.
+    "haproxy": ("haproxy",),
+    "openssl": ("openssl",),
+    "systemd-analyze": ("systemd",),
 }
 
 

@@ -59,7 +59,7 @@ class ServerOptions(NamedTuple):
     store: str
     blobs: str
     config: Config = Config()
-    imports: tuple[str, ...] = ()  # modules whose tasks it knows
+    imports: tuple[str, ...] = ()  # modules whose tasks the server checks
     address: str = ""  # where workers of pools find it; empty: it runs no pools
     data: Path = Path()  # where workers of local pools keep things
     stopped: Callable[[], bool] = lambda: False  # whether to stop waiting for the store

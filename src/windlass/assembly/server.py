@@ -11,8 +11,10 @@ from typing import Any
 from msgspec import structs
 
 from windlass.assembly.backend import ServerOptions, make_services, running_backend
-from windlass.clock import RealClock, RealSecrets
+from windlass.assembly.stores import open_store
+from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.access.rights import Role
+from windlass.domain.config import Config
 from windlass.domain.rows.events import Level
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.access import Access, TokenUses
@@ -133,14 +135,39 @@ def _code_flow(
 
 async def ensure_admin_token(services: ServerServices, path: Path) -> str:
     """Returns the admin token of this data directory; creates it, private to its owner, once."""
+    return await ensure_token(services.access, path, "admin", Role.ADMIN)
+
+
+async def create_token_in(
+    url: str, config: Config, name: str, role: Role, path: Path | None
+) -> str:
+    """Creates a token in a store without a server, and returns its secret.
+
+    With a file, the token is written there, and one that is valid there already is kept.
+    """
+    store = await open_store(url, config)
+    engine = Engine(store, config, RealChance())
+    try:
+        await engine.start()
+        access = Access(engine, RealSecrets())
+        if path is not None:
+            return await ensure_token(access, path, name, role)
+        return (await access.create_token(name, role)).secret
+    finally:
+        await engine.close()
+        await store.close()
+
+
+async def ensure_token(access: Access, path: Path, name: str, role: Role) -> str:
+    """Returns the token of a file; creates it, private to its owner, unless it is valid."""
     known = _read_secret(path)
-    if known and await services.access.identify(known) is not None:
+    if known and await access.identify(known) is not None:
         return known
     try:
-        created = await services.access.create_token("admin", Role.ADMIN)
+        created = await access.create_token(name, role)
     except Conflict:  # of another server on this store, or of a file that was lost
-        name = f"admin {RealSecrets().secret()[:8]}"
-        created = await services.access.create_token(name, Role.ADMIN)
+        other = f"{name} {RealSecrets().secret()[:8]}"
+        created = await access.create_token(other, role)
     _write_secret(path, created.secret)
     return created.secret
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Opening(NamedTuple):
     """How to open a store."""
 
-    blobs: str = ""  # which other processes learn of
+    blobs: str = ""  # announced to other processes
     wait_ms: int = 0  # for PostgreSQL to accept connections
     stopped: Callable[[], bool] = lambda: False  # ends the wait
     restored: bool = False  # a restored backup may have no new epoch yet
@@ -62,8 +62,7 @@ def is_postgres(url: str) -> bool:
 
 async def _open_postgres(url: str, config: Config, opening: Opening) -> "PostgresStore":
     with needs("postgres"):
-        from windlass.store.postgres.opening import open_patiently
-        from windlass.store.postgres.store import PostgresStore
+        from windlass.store.postgres.store import PostgresStore, open_patiently
 
     name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
 

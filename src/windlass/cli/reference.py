@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from cyclopts import App, Group
 
+from windlass.cli.commands.start.init import default_names, render
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.plugin_flags import PLUGINS
@@ -227,9 +228,14 @@ def _job_row(option: JobOption) -> str:
     flag = f"`{option.flag}`" if option.flag else ""
     files = "yes" if option.in_files else ""
     return (
-        f"| `{option.name}` | {option.form.name} | {default} | {flag} | {files} "
+        f"| `{option.name}` | {_form(option)} | {default} | {flag} | {files} "
         f"| {_sentence(option.help)} |"
     )
+
+
+def _form(option: JobOption) -> str:
+    """Returns how an option is written, and how long it may be."""
+    return option.form.name + (f", at most {option.chars} characters" if option.chars else "")
 
 
 def workflow_schema() -> str:
@@ -312,6 +318,11 @@ def _additions(plugin: Plugin) -> Iterator[str]:
         yield "\n## Metrics\n\n" + metrics_table(part.metrics)
 
 
+def farm_guide() -> str:
+    """docs/guides/farm.md: the page that `windlass init farm --kind servers` writes."""
+    return GENERATED + render("servers", default_names("servers"))["README.md"]
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "configuration.md": configuration_page,
     "cli.md": commands_page,
@@ -320,6 +331,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "rights.md": rights_page,
     "states.md": states_page,
     "workflow.schema.json": workflow_schema,
+    "../guides/farm.md": farm_guide,
     **{f"plugin-{one.name}.md": partial(plugin_page, one) for one in working_plugins()},
 }
 

@@ -50,6 +50,7 @@ COMMANDS: Final[dict[str, Command]] = {
         f"{_HERE}.start.worker:worker", START,
         "Start a worker that takes jobs from a server, or directly from a store.", logs=True,
     ),
+    "init": Command(f"{_HERE}.start.init:init", START),
     "dashboard": Command(f"{_HERE}.fleet.login:dashboard", START),
     "run": Command(
         f"{_HERE}.jobs.submit:run", JOBS, usage="Usage: windlass run [OPTIONS] -- COMMAND [ARGS...]"

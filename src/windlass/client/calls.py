@@ -23,7 +23,7 @@ class Calls(Protocol):
 
     @property
     def installation(self) -> Hashable:
-        """Which jobs it knows: those of an equal one have the same ids."""
+        """Identifies the store: where it is equal, job ids mean the same jobs."""
         ...
 
     @property

@@ -88,7 +88,7 @@ MAX_REFUSED: Final = 20  # jobs that the answer to a change of many names
 class AsyncClient(Kept):
     """One server, seen from a program with an event loop.
 
-    Several event loops may use it. A `service` is asked instead of any server.
+    Several event loops may use it. With a `service`, it asks that instead of a server.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
@@ -154,7 +154,7 @@ class AsyncClient(Kept):
     def with_options(
         self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
     ) -> Self:
-        """Returns this client with other options for what it hands over; None: as they are.
+        """Returns this client with other submission options; None keeps an option.
 
         `timeout` is how long a submission, a start or a signal may take in all:
         `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
@@ -321,10 +321,10 @@ class AsyncClient(Kept):
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> AsyncIterator[EventInfo]:
-        """Yields the event log, and with `follow` new events for ever.
+        """Yields the event log; with `follow`, also new events, endlessly.
 
-        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
-        `job` and `worker`; `last` yields only so many of those that match.
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`, `job`
+        and `worker`; `last` is how many of the newest matching events to yield.
         """
         query: dict[str, Any] = {"follow": follow, "last": last, **filters}
         if isinstance(since := query.get("since"), timedelta):

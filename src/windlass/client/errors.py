@@ -1,4 +1,4 @@
-"""The errors of those who wait for jobs and workflows."""
+"""Errors raised while waiting for jobs and workflows."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -56,9 +56,9 @@ class Spooled(WindlassError):
 class JobFailed(WindlassError):
     """A job ended without a result.
 
-    `job` tells everything about it. If its function raised, `exception` has type, message,
-    traceback and cause. A job that was aborted never ran: `origin` is the job that failed, which
-    it depends on directly or through others, and `exception` is that of the origin.
+    `job` has all its details. If its function raised, `exception` has type, message, traceback and
+    cause. An aborted job never ran: `origin` is the failed job it depends on, directly or
+    indirectly, and `exception` is the origin's.
     """
 
     code = "job_failed"
@@ -106,7 +106,7 @@ class JobFailed(WindlassError):
 
 
 class WorkflowFailed(WindlassError):
-    """A workflow did not complete; `workflow` tells about it, `jobs` are those that failed."""
+    """A workflow did not complete; `workflow` has its details, `jobs` the failed ones."""
 
     code = "workflow_failed"
 

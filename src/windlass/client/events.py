@@ -28,7 +28,7 @@ _decode_more = msgspec.json.Decoder(_More).decode
 async def stream_events(
     transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[bytes]:
-    """Yields events as JSON; with `follow` for ever."""
+    """Yields events as JSON; with `follow`, endlessly."""
     stream = _resumed(transport, query, again) if query.get("follow") else _once(transport, query)
     async for data in stream:
         if data:
@@ -38,7 +38,7 @@ async def stream_events(
 async def read_events(
     transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[EventInfo]:
-    """Yields events; with `follow` for ever."""
+    """Yields events; with `follow`, endlessly."""
     async for data in stream_events(transport, query, again):
         yield _decode(data)
 
@@ -46,7 +46,7 @@ async def read_events(
 async def _resumed(
     transport: Calls, query: dict[str, Any], again: Reconnect
 ) -> AsyncIterator[bytes]:
-    """Yields events for ever; continues behind the last one after a server has restarted."""
+    """Yields events endlessly; after a server restart, continues after the last one."""
     stream = _once(transport, query)
 
     async def read_on() -> bytes | None:

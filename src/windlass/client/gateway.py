@@ -27,10 +27,9 @@ _UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS
 
 
 class WorkerToken:
-    """The secret with which a worker enrols: made by it, and stored (`keep`) before it is sent.
-
-    So an enrolment may be repeated with the same one when its answer was lost. One that a
-    server has accepted and later refuses is replaced by a new one.
+    """The secret with which a worker enrols. The worker makes it and stores it (`keep`) before
+    sending it, so it can repeat an enrolment whose answer was lost. If a server accepted a secret
+    and refuses it later, the worker makes a new one.
     """
 
     def __init__(

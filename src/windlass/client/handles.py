@@ -224,7 +224,7 @@ async def _origin(service: Service, job: Job) -> Job | None:
                 return None
             found = blamed[0]
     except WindlassError:
-        return None  # What is known already is told all the same.
+        return None  # Report at least the failure itself.
     return None
 
 

@@ -9,7 +9,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, Unreachable
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 
-AGENT_S = 60.0  # an agent whose server does not answer tries on for some 15 s
+AGENT_S = 60.0  # an agent keeps trying for about 15 s when its server does not answer
 
 
 class OwnAgent(NamedTuple):
@@ -36,7 +36,7 @@ class OwnAgent(NamedTuple):
 
 
 def own_agent() -> OwnAgent | None:
-    """Returns the agent of the job whose environment this is; None outside of jobs."""
+    """Returns the agent of the job that this process belongs to; None outside jobs."""
     socket, token = os.environ.get("WINDLASS_AGENT"), os.environ.get("WINDLASS_AGENT_TOKEN")
     if socket is None:
         return None

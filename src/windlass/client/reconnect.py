@@ -21,7 +21,7 @@ T = TypeVar("T")
 RECONNECT_SECONDS: Final = 60.0
 # A submission is often part of a web request, and may not take much longer than one.
 SUBMIT_SECONDS: Final = 5.0
-JOBS_PER_SECOND: Final = 100  # a large submission gets so much more time
+JOBS_PER_SECOND: Final = 100  # of a submission, which extend its time limit
 LAST_TRY_S: Final = 0.5  # the time of a try that begins when time is nearly up
 PAUSES_S: Final = (0.1, 0.3, 1.0)  # between the first tries
 MAX_PAUSE_S: Final = 2.0
@@ -31,13 +31,17 @@ log = logging.getLogger("windlass.client")
 
 
 class Reconnect:
-    """How long one client tries again when its server is gone; 0: not at all."""
+    """How long a client retries while its server is away; 0: not at all."""
 
     def __init__(self, seconds: float = RECONNECT_SECONDS) -> None:
         if not seconds >= 0:
             raise InvalidInput("reconnect", "seconds, 0 or more", seconds)
         self._seconds = seconds
         self._answered = False
+
+    def note_answer(self) -> None:
+        """Notes that a server has answered, so that it is worth waiting for."""
+        self._answered = True
 
     async def insist(
         self,
@@ -47,9 +51,9 @@ class Reconnect:
     ) -> T:
         """Makes a call that is safe to repeat, until the server answers or time is up.
 
-        A call that nobody heard fails at once if no server has answered this client yet. The time
-        is that of this client, unless `seconds` says another; it counts from the first failure,
-        or from when the call `began`, on the loop's clock.
+        If no server has answered this client yet, a call that cannot connect fails at once. The
+        limit is this client's, or `seconds`; it counts from the first failure, or from `began` on
+        the loop's clock.
         """
         try:
             answer = await call()
@@ -68,9 +72,8 @@ class Reconnect:
     async def within(
         self, seconds: float | None, call: Callable[[float | None], Awaitable[T]]
     ) -> T:
-        """Makes a call that takes no longer than this in all; None: as long as other calls.
-
-        `call` is told how many seconds are left.
+        """Makes a call within a total time; None: as long as other calls. `call` gets the seconds
+        that are left.
         """
         if seconds is None:
             return await self.insist(lambda: call(None))

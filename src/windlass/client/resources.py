@@ -133,7 +133,7 @@ class AsyncQueues(_Resource):
 
 
 class AsyncTemplates(_Resource):
-    """The templates of workflows. Without a namespace, the token's own is meant."""
+    """The templates of workflows. The default namespace is the token's own."""
 
     _path = "/api/v1/templates"
 
@@ -160,7 +160,7 @@ class AsyncTemplates(_Resource):
 
 
 class AsyncSchedules(_Resource):
-    """The schedules. Without a namespace, the token's own is meant."""
+    """The schedules. The default namespace is the token's own."""
 
     _path = "/api/v1/schedules"
 
@@ -271,7 +271,7 @@ class AsyncTokens(_Resource):
         return await self._changed("DELETE", self._at(await self._number(token)))
 
     async def _number(self, token: int | str) -> int:
-        """Returns the id of a token that is given by its name: of the one that is valid."""
+        """Returns a token's id; of several with this name, that of the valid one."""
         if isinstance(token, int):
             return token
         found = [one for one in await self.list() if one.name == token]

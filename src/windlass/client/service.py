@@ -16,8 +16,15 @@ import msgspec
 
 from windlass.client.calls import Answer, Calls
 from windlass.client.events import read_events
-from windlass.client.reconnect import JOBS_PER_SECOND, PASSES, RECONNECT_SECONDS, Reconnect
-from windlass.client.transport import CHECK
+from windlass.client.plain_sockets import NoAnswer, TimeIsUp
+from windlass.client.reconnect import (
+    JOBS_PER_SECOND,
+    LAST_TRY_S,
+    PASSES,
+    RECONNECT_SECONDS,
+    Reconnect,
+)
+from windlass.client.transport import CHECK, Transport
 from windlass.client.values.uploads import described, read
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
@@ -60,6 +67,7 @@ from windlass.messages.workflows import (
     Workflow,
     WorkflowList,
 )
+from windlass.ports.loop_time import OUTSIDE, to_loop
 from windlass.tracing.current import sending
 
 if TYPE_CHECKING:  # loaded by clients that have one
@@ -156,7 +164,7 @@ class Service:
 
     @property
     def installation(self) -> Hashable:
-        """Which jobs it knows: those of services with an equal one have the same ids."""
+        """Identifies the store: where it is equal, job ids mean the same jobs."""
         return self.transport.installation
 
     async def open(self) -> None:
@@ -183,6 +191,7 @@ class Service:
 
     async def _submit_or_keep(self, request: SubmitRequest, spool: "Spool") -> SubmitReply:
         """Sends a submission, unless others wait; raises `Spooled` if it has to wait, too."""
+        await to_loop()
         why = None
         if not await spool.is_waiting(self.place):
             try:
@@ -194,7 +203,29 @@ class Service:
         raise await spool.keep(self.place, request, why, self._deliver) from why
 
     async def _post(self, request: SubmitRequest) -> SubmitReply:
-        return await self._send(self._posting(request), len(request.jobs))
+        limit = self._limit_for(len(request.jobs))
+        if OUTSIDE.get():
+            try:
+                return self._post_from_here(request, limit)
+            except TimeIsUp:  # Its key lets it be sent again.
+                limit = None if limit is None else LAST_TRY_S
+            except NoAnswer:
+                pass
+            await to_loop()
+        return await self._send_within(limit, self._posting(request))
+
+    def _post_from_here(self, request: SubmitRequest, limit: float | None) -> SubmitReply:
+        """Sends a submission without an event loop; raises `NoAnswer`."""
+        if request.key is None or not isinstance(self.transport, Transport):
+            raise NoAnswer
+        reply = self.transport.post_from_here("/api/v1/jobs", SubmitReply, request, limit)
+        self._reconnect.note_answer()
+        return reply
+
+    def _limit_for(self, jobs: int) -> float | None:
+        """Returns how many seconds a submission of so many jobs may take."""
+        seconds = self._options.seconds
+        return None if seconds is None else seconds + jobs // JOBS_PER_SECOND
 
     async def _deliver(self, request: SubmitRequest) -> SubmitReply:
         """Sends what waited in a spool, exactly as it was first sent."""
@@ -210,9 +241,8 @@ class Service:
         return ",".join(sorted(self.transport.addresses))
 
     def submitting(self, seconds: float | None, spools: bool | None) -> Self:
-        """Returns a service with other options, on the same connections; None: as they are.
-
-        One in this process returns itself: there is no server that could be away.
+        """Returns a service with other options on the same connections; None keeps an option. An
+        embedded service returns itself: it has no server that could be away.
         """
         if not self.transport.may_lose_answers:
             return self
@@ -392,12 +422,13 @@ class Service:
             self._options.spool.stop()
         await self.transport.close()
 
-    async def _send(self, call: Callable[..., Awaitable[T]], jobs: int = 1) -> T:
+    async def _send(self, call: Callable[..., Awaitable[T]]) -> T:
         """Makes a call that has a key, within the time of submissions."""
+        return await self._send_within(self._limit_for(1), call)
+
+    async def _send_within(self, limit: float | None, call: Callable[..., Awaitable[T]]) -> T:
         if not self.transport.may_lose_answers:
             return await call()
-        seconds = self._options.seconds
-        limit = None if seconds is None else seconds + jobs // JOBS_PER_SECOND
         return await self._reconnect.within(limit, lambda left: call(timeout=left))
 
     async def _repeat(

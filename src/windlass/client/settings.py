@@ -22,7 +22,7 @@ LOGINS = "logins.json"  # in the directory of settings
 
 
 class KnownServer(NamedTuple):
-    """A server's address, the token to present there, and what gets another if it is refused."""
+    """A server's address, its token, and the function that renews a refused token."""
 
     server: str
     token: str | None
@@ -74,8 +74,8 @@ def server_address(server: str | None = None, data: Path | None = None) -> str:
     address = server or os.environ.get("WINDLASS_SERVER") or _address(directory)
     if address is None and "WINDLASS_JOB" in os.environ:
         raise Unreachable(
-            "no server is known: jobs are not told where theirs is; use task.submit and "
-            "windlass.send in a job, or windlass.Client(address, token) with a token of its secrets"
+            "no server is known: a job does not learn its server's address; use task.submit and "
+            "windlass.send in it, or windlass.Client(address, token) with a token from its secrets"
         )
     if address is None:
         raise Unreachable(
@@ -104,7 +104,9 @@ class OwnCertificate(NamedTuple):
 
 
 def own_certificate(certificate: Path | None, key: Path | None) -> OwnCertificate | None:
-    """Returns the files, else those of the environment; raises `InvalidInput` for one alone."""
+    """Returns the files, by default from the environment; raises `InvalidInput` for only one of
+    them.
+    """
     found = [
         given or (Path(named) if (named := os.environ.get(variable)) else None)
         for given, variable in ((certificate, CLIENT_CERT), (key, CLIENT_KEY))
@@ -192,7 +194,7 @@ def _local_token(address: str, data: Path | None) -> str | None:
 
 
 def _is_same(address: str, known: str) -> bool:
-    """Returns whether both are one port of this machine, by whichever name of loopback."""
+    """Returns whether both are the same loopback port, whatever the host is called."""
     from windlass.domain.values.addresses import is_loopback
 
     try:

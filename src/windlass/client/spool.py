@@ -195,7 +195,7 @@ def _expect_own(folder: Path) -> None:
     found = folder.stat()
     if found.st_uid != os.geteuid() or found.st_mode & 0o077:
         hint = f"others may read {folder}: name a new folder, or use chmod 700"
-        raise InvalidInput("spool", "a folder of this user alone", str(folder), hint)
+        raise InvalidInput("spool", "a folder that only this user can access", str(folder), hint)
     for file in folder.iterdir():
         try:
             facts = file.lstat()
@@ -203,7 +203,8 @@ def _expect_own(folder: Path) -> None:
             continue  # Another process has just removed its journal.
         if facts.st_uid != os.geteuid() or stat.S_ISLNK(facts.st_mode):
             hint = "remove it if you do not know it, or name a new folder"
-            raise InvalidInput("spool", "a folder with files of this user alone", file.name, hint)
+            expected = "a folder whose files all belong to this user"
+            raise InvalidInput("spool", expected, file.name, hint)
 
 
 @contextmanager
@@ -296,7 +297,7 @@ class Spool:
         return True
 
     def _must_wait(self, error: Exception) -> bool:
-        """Returns whether the error says nothing about the entry, which another try may pass."""
+        """Returns whether another try may succeed, since the error is not about the entry."""
         if isinstance(error, ServerError) and error.status >= 500:
             self._failures += 1
             return self._failures < MAX_FAILURES

@@ -18,6 +18,7 @@ import msgspec
 from yarl import URL
 
 from windlass.client.calls import Answer, query_pairs
+from windlass.client.plain_sockets import NoAnswer, PlainSockets
 from windlass.domain.values.errors import (
     Conflict,
     InvalidInput,
@@ -46,7 +47,7 @@ UNAUTHORIZED = 401
 HTTP_PORT = 80
 CHECK = "check the address and the port, which `windlass up` and `windlass server` print"
 TLS_ONLY = "this port speaks https, so use"
-# What proxies answer by themselves; other such answers come from other web servers.
+# Answers of proxies; other answers without our type come from other web servers.
 OF_PROXIES = frozenset({UNAUTHORIZED, 403, 407, 408, 413, 414, 431})
 MARK = "Windlass-Mark"  # a header of answers; sent back, it shows whether commits were lost
 REFUSAL = "this needs a valid token"  # how the answer without one begins
@@ -59,7 +60,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ServerError(WindlassError):
-    """An error answer that has no type of its own."""
+    """An error answer of no known type."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(status, code, message)
@@ -93,9 +94,8 @@ async def _until_closed(session: aiohttp.ClientSession) -> AsyncGenerator[None, 
 class Transport:
     """One server, or several over one store, with one token.
 
-    `server` is one address or several, comma-separated; if one does not answer, the next is
-    tried. With `socket`, all calls go through that Unix socket. Each event loop that calls it
-    gets connections of its own.
+    `server` is one address or several, comma-separated; if one does not answer, the next is tried.
+    With `socket`, all calls go through that Unix socket. Each event loop has its own connections.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Transport:
         self._servers = [one.strip().rstrip("/") for one in server.split(",")]
         self.addresses = frozenset(self._servers)
         self.token = token
-        self._trust: ssl.SSLContext | bool = True if trust is None else trust
+        self._trust = trust
         self._socket = socket
         self._renew = renew
         self._heard = False  # whether any address has spoken HTTP
@@ -120,6 +120,7 @@ class Transport:
         for one in self._servers:
             if not _is_address(one):
                 raise InvalidInput("server", "an address such as http://host:7420", one)
+        self._plain: dict[str, PlainSockets] = {}  # by address
         # Looked up once: aiohttp would use two threads for every call.
         self._proxies = {one: None if socket else _proxy_for(one) for one in self._servers}
 
@@ -155,6 +156,33 @@ class Transport:
         content = None if body is None else _encode(body)
         reply = await self._send(method, path, content, query, "application/json", timeout)
         return self._decoded(reply.content, answer)
+
+    def post_from_here(self, path: str, answer: type[T], body: Any, seconds: float | None) -> T:
+        """Sends a message without an event loop, returns the decoded answer; raises `NoAnswer`.
+
+        The first call goes another way, which explains what is wrong with an address.
+        """
+        server = self.server
+        if not self._heard or self._socket is not None or self._proxies[server] or "@" in server:
+            raise NoAnswer
+        sockets = self._plain.get(server)
+        if sockets is None:
+            sockets = self._plain.setdefault(server, self._plain_sockets(server))
+        headers = self._headers() | {"Content-Type": "application/json"}
+        limit = CALL_SECONDS if seconds is None else seconds
+        reply = sockets.post(path, _encode(body), headers, limit)
+        if reply.status >= 300:
+            raise NoAnswer
+        self._mark = reply.headers.get(MARK.lower(), self._mark)
+        try:
+            return msgspec.json.decode(reply.content, type=answer)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise NoAnswer from error
+
+    def _plain_sockets(self, server: str) -> PlainSockets:
+        if server.lower().startswith("http:"):
+            return PlainSockets(server, None)
+        return PlainSockets(server, self._trust or ssl.create_default_context())
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
@@ -225,6 +253,8 @@ class Transport:
 
     async def close(self) -> None:
         """Closes the connections, also those of other loops."""
+        while self._plain:
+            self._plain.popitem()[1].close()
         own = asyncio.get_running_loop()
         while self._sessions:
             loop, opened = self._sessions.popitem()
@@ -257,7 +287,7 @@ class Transport:
         if self._socket is not None:
             return aiohttp.UnixConnector(self._socket)
         return aiohttp.TCPConnector(
-            limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust
+            limit=CONNECTIONS, keepalive_timeout=IDLE_SECONDS, ssl=self._trust or True
         )
 
     async def _send(
@@ -287,7 +317,7 @@ class Transport:
         kind: str,
         seconds: float,
     ) -> Answer:
-        """Returns what the first server answers that can be reached."""
+        """Returns the answer of the first server that can be reached."""
         tries_left = len(self._servers)
         # An address that does not react leaves time for the others.
         connect = min(CONNECT_SECONDS, seconds / tries_left)
@@ -335,7 +365,7 @@ class Transport:
         return headers if self._mark is None else headers | {MARK: self._mark}
 
     async def _explained(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
-        """Returns what a failed call means, after a closer look at an address never heard of."""
+        """Returns the error for a failed call; checks an address that has never answered."""
         unreachable = self._unreachable(error, session)
         if self._heard or not unreachable.sent or isinstance(error, TimeoutError):
             return unreachable
@@ -346,7 +376,7 @@ class Transport:
         return unreachable
 
     async def _has_tls(self) -> bool:
-        """Returns whether the address speaks TLS; what it says about itself does not matter."""
+        """Returns whether the address speaks TLS; its certificate does not matter."""
         parts = urlsplit(self.server)
         anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
@@ -361,7 +391,7 @@ class Transport:
         return True
 
     def _unreachable(self, error: Exception, session: aiohttp.ClientSession) -> Unreachable:
-        """Returns what a failed call means; raises `Conflict` if its own client was closed."""
+        """Returns the error for a failed call; raises `Conflict` if this client was closed."""
         if session.closed:
             raise Conflict("client_closed", "this client was closed during the call") from error
         if not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
@@ -465,7 +495,7 @@ def _foreign(response: Answer, server: str) -> WindlassError:
 
 
 def _retry_after_ms(response: Answer) -> int:
-    """Returns how long to wait before the next try, as far as the answer says."""
+    """Returns how long to wait before the next try, if the answer says so."""
     text = response.headers.get("Retry-After", "")
     seconds = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
     return min(seconds, MAX_RETRY_SECONDS) * 1_000

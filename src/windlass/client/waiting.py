@@ -1,6 +1,6 @@
 """Waiting for many jobs at once: `gather` and `as_completed`, blocking and asynchronous.
 
-A server answers for thousands of jobs in one request, so nobody asks for each of them.
+One request covers thousands of jobs, so nobody asks about each of them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from windlass.tasks.submitting import ChildJob
 R = TypeVar("R")
 
 PART: Final = 5_000  # jobs of one request
-MAX_ORIGINS: Final = 20  # aborted jobs of one call whose origin is asked for, one by one
+MAX_ORIGINS: Final = 20  # aborted jobs of one call whose origin is looked up
 
 Until = Literal["any", "all", "failure"]
 
@@ -128,9 +128,8 @@ async def as_completed_async(
 async def _ended(
     jobs: Sequence[AsyncJob[R]], timeout: float | None, until: Until
 ) -> AsyncGenerator[tuple[AsyncJob[R], Job], None]:
-    """Yields every job with how it ended, part by part as the servers answer.
-
-    Those in a spool have no id to ask for before all of them were delivered.
+    """Yields every job with its end, as the servers answer. Jobs in a spool have no ids until all
+    of them are delivered.
     """
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
@@ -210,7 +209,7 @@ def _check_handles(given: Sequence[object], kind: type, call: str) -> None:
     for one in given:
         if isinstance(one, kind):
             continue
-        hint = "those of a list are given as gather(*jobs)" if isinstance(one, list) else ""
+        hint = "pass the jobs of a list as gather(*jobs)" if isinstance(one, list) else ""
         if isinstance(one, ChildJob):
             hint = "gather waits for children of this job alone, or for jobs of a client"
         if isinstance(one, JobHandle | AsyncJob):

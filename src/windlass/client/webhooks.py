@@ -97,7 +97,7 @@ class HttpCourier:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        """Opened by the first webhook; without proxies, which would resolve names themselves."""
+        """Opens with the first webhook; uses no proxies, which would resolve names themselves."""
         if self._opened is None:
             connector = aiohttp.TCPConnector(
                 resolver=CheckingResolver(self._allowed), use_dns_cache=False, force_close=True

@@ -64,7 +64,7 @@ class AsyncWorkflow(Kept):
     ) -> list[int]:
         """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
-        With a `key` that jobs were added with before, it answers with those.
+        If jobs were added with this `key` before, it returns their ids.
         """
         return (await self.add_with_reply(jobs, key=key, reopen=reopen)).ids
 

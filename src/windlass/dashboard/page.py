@@ -1,6 +1,6 @@
 """Answers requests for the page, with the files that the build has made, compressed where accepted.
 
-It is an ASGI application of its own, or a part of the server's.
+It is a separate ASGI application, or part of the server's.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 INDEX: Final = "index.html"
-HASHED: Final = "assets/"  # names in here contain a digest of what is inside
+HASHED: Final = "assets/"  # file names in here contain a digest of the content
 SUFFIXES: Final = {".br": "br", ".gz": "gzip"}  # the better one first
 BASE_TAG: Final = '<meta name="windlass-base" content="/"'
 
@@ -38,7 +38,7 @@ HEADERS: Final = (
     (b"vary", b"accept-encoding"),
 )
 FOREVER: Final = b"public, max-age=31536000, immutable"
-ASK_AGAIN: Final = b"no-cache"  # a copy counts as long as its digest is the same
+ASK_AGAIN: Final = b"no-cache"  # a cached copy is valid as long as its digest is the same
 SAFE: Final = ("GET", "HEAD")
 
 
@@ -63,7 +63,7 @@ class File(NamedTuple):
 
 
 class Files:
-    """All files below a folder, by their path; read at once, so that a path leads nowhere else."""
+    """All files below a folder, by path; read in advance, so that no path leads elsewhere."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
@@ -145,7 +145,7 @@ def _escape(text: str) -> str:
 class Page:
     """Serves the files; `answers` says which requests are for it.
 
-    `others` gets the calls of the API, if this is an application of its own.
+    `others` answers API calls, if the page is an application on its own.
     """
 
     def __init__(self, files: Files | None = None, others: Application | None = None) -> None:
@@ -185,11 +185,11 @@ class Page:
 
 
 def app(server: str | None = None) -> Page:
-    """Returns the dashboard as an ASGI application, to be mounted in one of your own.
+    """Returns the dashboard as an ASGI application to mount in your own.
 
     It serves the page under any prefix, and passes the calls of the API there (`/api/`, `/auth/`)
-    on to the `server` at this address. Without one, something else in your application has to
-    answer these paths. People sign in on the page, whoever they are in your application.
+    on to the `server` at this address. Without one, your application must answer these paths.
+    People sign in on the page, whoever they are in your application.
     """
     if server is None:
         return Page()
@@ -251,7 +251,7 @@ def _base(scope: Scope) -> str:
 
 
 def _wants_page(scope: Scope) -> bool:
-    """Returns whether a browser asks for a document, not a program for something else."""
+    """Returns whether a browser is asking for a document."""
     return any(
         name == b"accept" and b"text/html" in value.lower() for name, value in scope["headers"]
     )

@@ -41,7 +41,7 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes one request on, and its answer back as it comes; ends with either side."""
         if not DOTS.isdisjoint(unquote(scope["path"]).split("/")):
-            # What is before the server may read such a path as one beside ours.
+            # A proxy in front of the server may read such a path as a different one.
             await _send(send, 404, [(b"content-type", b"application/json")], ASTRAY)
             return
         body = _Body(scope, receive)
@@ -59,7 +59,7 @@ class Proxy:
         target = URL(self._origin + self._prefix + path_and_query(scope), encoded=True)
         fields = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._asked(scope)]
         begun = False
-        # A session for each request: nobody tells us when the application ends.
+        # A session for each request: we do not learn when the application ends.
         try:
             async with (
                 ClientSession(
@@ -76,7 +76,7 @@ class Proxy:
             if not begun:
                 fields_away = [(b"content-type", b"application/json")]
                 await _send(send, 502, fields_away, AWAY)
-            # Else the answer lacks its end, so that the client knows there is more.
+            # Otherwise the answer is cut off, so the client knows that there is more.
 
     def _asked(self, scope: Scope) -> Iterator[Field]:
         """Returns the headers of a request.

@@ -103,7 +103,7 @@ class CallerThread(LoopThread):
 
 
 class ImmediateService(Service):
-    """Submits jobs and lets them run at once, as far as they can."""
+    """Submits jobs and lets them run at once, if possible."""
 
     transport: InProcess
 
@@ -113,7 +113,7 @@ class ImmediateService(Service):
         return reply
 
     async def _let_run(self, ids: list[int]) -> None:
-        """Waits until the jobs have ended, or wait for something else than their turn."""
+        """Waits until the jobs have ended, or wait for more than their turn."""
         services, loop = await self.transport.services(), asyncio.get_running_loop()
         taken_at = loop.time()
         while True:

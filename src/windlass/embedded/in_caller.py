@@ -1,7 +1,7 @@
 """Python functions in the program that submitted them, on a thread that waits for its jobs.
 
-For tests and for debugging: everything else about a job is as usual, but its function runs where
-a debugger stops and a patched module is seen. It cannot be killed.
+For tests and debugging: the function runs where a debugger can stop it and sees patched modules. It
+cannot be killed. Everything else about the job is as usual.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ def _run(call: Call, channel: _Channel, functions: Functions) -> Done | Failed:
         found = functions.find(call.function, call.version)
         job = Current(call.job, call.attempt, call.workflow, call.seq, channel, call.secrets)
         enter(job, alone=False)
-        # As in another process: what the function changes in its arguments is its own.
+        # As in another process: changes to its arguments stay with the function.
         own = msgspec.structs.replace(call, args=_copied(call.args), kwargs=_copied(call.kwargs))
         args, kwargs = found.arguments(own)
         value: Any = found.function(*args, **kwargs)

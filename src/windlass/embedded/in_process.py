@@ -47,7 +47,7 @@ class InProcess:
 
     @property
     def installation(self) -> Hashable:
-        """Itself: another embedded client has another engine."""
+        """This object: every embedded client has its own engine."""
         return self
 
     async def open(self) -> None:

@@ -31,7 +31,7 @@ from windlass.worker.agent.options import WorkerOptions
 
 # A server that exits may be restarting: wait this long before taking over.
 SERVER_RETURNS_S: Final = 10.0
-VACANT_AGAIN_S: Final = 5.0  # a file that was held this long counts as newly vacant
+VACANT_AGAIN_S: Final = 5.0  # a file held for longer than this counts as newly vacant
 AGENT_PAUSE_MS: Final = 1_000
 
 log = structlog.get_logger()
@@ -40,8 +40,8 @@ log = structlog.get_logger()
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`store` is a file, or an address such as postgresql://…; `blobs` an address.
 
-    `workers` is how many jobs run at once (0: none run here), `drain_ms` how long
-    running jobs get when the node is closed. `offers` is metadata of what jobs share.
+    `workers` is how many jobs run at once (0: none run here), `drain_ms` how long running jobs get
+    when the node is closed. `offers` is metadata about shared resources.
     """
 
     store: str
@@ -56,7 +56,7 @@ class Node:
     """Holds the engine and its worker from `open` to `close`."""
 
     def __init__(self, options: NodeOptions, python: Executor | None = None) -> None:
-        """`python` runs functions, instead of processes of their own."""
+        """`python` runs functions, instead of separate processes."""
         self._python = python
         if options.workers < 0:
             raise InvalidInput("workers", "a number from 0", options.workers)

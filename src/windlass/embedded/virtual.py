@@ -1,7 +1,6 @@
-"""Windlass for tests of programs that use it: in this process, in a time that tests move.
-
-Nothing runs by itself. `drain` runs what is ready, in the calling thread; `advance` lets time
-pass, with everything that is planned in it; waiting for a job runs what is ready first.
+"""Windlass for tests of programs that use it: in this process, with a clock that tests advance.
+Nothing runs by itself. `drain` runs what is ready, in the calling thread; `advance` lets time pass
+and runs what is due; waiting for a job runs what is ready first.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ from windlass.store.sqlite.memory import MemoryStore
 from windlass.transactions.catching import Catcher
 
 T = TypeVar("T")
-STEPS: Final = 20  # at least so many looks at what is due in one advance
+STEPS: Final = 20  # minimum number of checks for due work in one advance
 SUBMITTER: Final = "test"  # of what tests submit in transactions
 MIN_STEP_MS: Final = 1_000
 BUSY_STEP_MS: Final = 5_000  # while a job runs: the health loop takes a longer gap for its own
@@ -92,7 +91,7 @@ class VirtualThread(LoopThread):
 
 
 class VirtualNode:
-    """Holds an engine in memory whose loops run only when they are told to."""
+    """Holds an engine in memory; its loops run only on demand."""
 
     def __init__(self, clock: VirtualClock, config: Config) -> None:
         self.backend: Backend | None = None
@@ -145,7 +144,7 @@ class VirtualCalls(InProcess):
 
 
 class VirtualService(Service):
-    """Runs what is ready before it says that something has not ended."""
+    """Runs what is ready before reporting that something has not ended."""
 
     drain: Callable[[], int]
 
@@ -211,7 +210,7 @@ class VirtualFleet:
         self.clock = VirtualClock(RealClock().now_ms())
         self.thread = VirtualThread(forks=False)
         self._node = VirtualNode(self.clock, config or Config())
-        # It has what the calls ask of a node.
+        # It has everything the calls need from a node.
         self._calls = VirtualCalls(self._node)  # type: ignore[arg-type]
         self._calls.catcher = self.catcher = Catcher(self._take)
         self.service = VirtualService(self._calls)
@@ -243,16 +242,16 @@ class VirtualFleet:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What its worker offers, beside the facts of this machine."""
+        """What its worker offers, besides the facts about this machine."""
         return self._worker.metadata
 
     @property
     def now(self) -> datetime:
-        """The time, which only `advance` moves."""
+        """The time; only `advance` changes it."""
         return datetime.fromtimestamp(self.clock.now_ms() / 1000, UTC)
 
     def drain(self) -> int:
-        """Runs all jobs that are ready, and those that follow; returns how many."""
+        """Runs all ready jobs and the jobs that follow them; returns how many."""
         ran = 0
         self.thread.run(self._look())
         while self._worker.work():

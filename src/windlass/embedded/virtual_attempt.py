@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
 
 class VirtualAttempt:
-    """What a running job asks of its agent; the rest of a context is not asked for here."""
+    """What a running job needs from its agent; the rest of a context is not needed here."""
 
     isolation = WEAKEST
 
@@ -125,7 +125,7 @@ class VirtualAttempt:
 
     @contextmanager
     def printing(self) -> Iterator[None]:
-        """Adds what is printed meanwhile to the log; pytest gets it, too."""
+        """Copies printed output to the log; pytest captures it too."""
         out, err = (_Printing(stream, self.log) for stream in (sys.stdout, sys.stderr))
         with redirect_stdout(cast(Any, out)), redirect_stderr(cast(Any, err)):
             yield
@@ -186,7 +186,7 @@ class _Ended:
 
 
 class _Printing:
-    """A stream that also adds to the log of a job; not to that of a job that waits for it."""
+    """A stream that copies output to the log of the running job, not of one that waits for it."""
 
     def __init__(self, stream: Any, log: Callable[[bytes], None]) -> None:
         self.stream: Any = stream.stream if isinstance(stream, _Printing) else stream

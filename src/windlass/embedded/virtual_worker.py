@@ -56,7 +56,7 @@ class VirtualWorker:
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs just now, which then is the caller."""
+        """Whether a job is running; if so, it is the caller."""
         return self._running > 0
 
     async def enrol(self) -> None:
@@ -169,7 +169,7 @@ def _call(
 
 
 class _Server(LocalServer):
-    """Runs one function; what it asks for goes to the engine."""
+    """Runs one function; its requests go to the engine."""
 
     def __init__(self, run: Run, job: Job) -> None:
         super().__init__()

@@ -1,23 +1,23 @@
 """Renders records of the store as clients see them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, Final
 
 import msgspec
 
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
-from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED, JobSpec, decode_spec
+from windlass.domain.job.job import ALLOW_FAILURE, OPTIONS, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.timeouts import timeout_from
 from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reason_of, render
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
 from windlass.domain.rows.statistics import Summary
@@ -42,8 +42,18 @@ from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, Wor
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.store.sql.placement import HeldIndices
 
-FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
+
+# Options that a job is shown with in another form than they were given.
+_DECIDED: Final = frozenset(
+    {"task", "queue", "namespace", "workflow", "priority", "requires", "resources", "prefers",
+     "apart", "after", "after_any", "allow_failure", "timeout", "idle_timeout", "not_before",
+     "labels"}
+)  # fmt: skip
+_GIVEN: Final = tuple(
+    name for name in OPTIONS if name in Job.__struct_fields__ and name not in _DECIDED
+)
+_given_of: Final = attrgetter(*_GIVEN)
 
 
 def show_job(
@@ -61,9 +71,7 @@ def show_job(
         id=facts.id,
         namespace=shape.namespace,
         workflow=facts.workflow,
-        name=spec.name,
         task=shape.task,
-        args=spec.args,
         queue=shape.queue,
         state=str(STATE_BY_CODE[view.state]),
         priority=Priority(
@@ -71,14 +79,14 @@ def show_job(
         ),
         requires=[clause.text for clause in shape.requires],
         resources=dict(shape.resources),
-        secrets=list(spec.secrets),
         after=dependencies.current(spec.after),
         after_any=dependencies.current(spec.after_any),
         dependencies=list(dependencies.dependencies),
         dependents=list(dependencies.dependents),
         dependents_more=dependencies.more,
         allow_failure=bool(facts.flags & ALLOW_FAILURE),
-        unblock=spec.unblock,
+        prefers=[clause.text for clause in shape.prefers],
+        apart=shape.apart,
         attempt=shown_attempt(newest_attempt(facts, lease), facts.handed_back),
         attempts=_attempts(view),
         retry_count=_retries(view),
@@ -98,9 +106,6 @@ def show_job(
         supersedes=facts.supersedes,
         superseded_by=facts.superseded_by,
         labels=spec.labels or {},
-        key=spec.key,
-        key_for=spec.key_for,
-        submitted_by=spec.submitted_by,
         created_at=format_moment(facts.created_at),
         assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
         started_at=_moment(lease.started_at if lease else view.started_at),
@@ -108,7 +113,7 @@ def show_job(
         reason=view.reason,
         worker=view.worker,
         indices={} if lease is None else read_indices(lease.indices),
-        **_wishes(spec, shape),
+        **_as_given(spec),
         **_expectations(shape, outlook),
         **_timeouts(view, engine, spec, shape.queue),
     )
@@ -125,22 +130,10 @@ def _retries(view: JobRecord) -> int:
     return view.facts.failed - final
 
 
-def _wishes(spec: JobSpec, shape: Shape) -> dict[str, Any]:
-    """Renders when, where and how often a job wants to run."""
-    return {
-        "start_before": spec.start_before,
-        "finish_before": spec.finish_before,
-        "capability_grace": spec.capability_grace,
-        "prefers": [clause.text for clause in shape.prefers],
-        "apart": shape.apart,
-        "rate": spec.rate,
-        "concurrency": spec.concurrency,
-        "preemptible": spec.preemptible,
-        "retries": spec.retries,
-        "retry_on": list(spec.retry_on),
-        "no_retry_on": list(spec.no_retry_on),
-        "backoff": spec.backoff,
-    }
+def _as_given(spec: JobSpec) -> dict[str, Any]:
+    """Returns the options that are shown as they were given; tuples as lists, as JSON has them."""
+    given = zip(_GIVEN, _given_of(spec), strict=True)
+    return {name: list(value) if type(value) is tuple else value for name, value in given}
 
 
 def _timeouts(view: JobRecord, engine: Engine, spec: JobSpec, queue: str) -> dict[str, Any]:

@@ -28,6 +28,9 @@ T = TypeVar("T")
 SMALL: Final = 2_000  # jobs, dependencies or rows that need no thread
 SLICE_S: Final = 0.01  # of processor time, after which long work lets others go first
 
+# Whether this runs in a thread without the loop in which it can wait: see `to_loop`.
+OUTSIDE: Final[ContextVar[bool]] = ContextVar("windlass_outside", default=False)
+
 # Whether this runs inside a transaction that must reach its end without waiting.
 INLINE: Final[ContextVar[bool]] = ContextVar("windlass_inline", default=False)
 
@@ -87,6 +90,12 @@ STEP: Final = _Step()
 async def give_way() -> None:
     """Lets all others on the loop that are ready go first; not from inside a transaction."""
     if not INLINE.get():
+        await _Turn()
+
+
+async def to_loop() -> None:
+    """Goes on in the event loop, if this began in the thread of a blocking caller."""
+    if OUTSIDE.get():
         await _Turn()
 
 

@@ -56,7 +56,7 @@ def of_pipeline(workflow: int, name: str, state: str) -> dict[str, Any]:
 
 
 def of_processing(outcome: str) -> dict[str, Any]:
-    """Returns the attributes that an attempt has besides those of its job."""
+    """Returns the attributes of an attempt itself, without those of its job."""
     return {
         "messaging.operation.name": "process",
         "messaging.operation.type": "process",

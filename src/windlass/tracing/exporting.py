@@ -103,7 +103,7 @@ class Tracing:
         )
 
     def close(self) -> None:
-        """Sends what is left, for a short time only."""
+        """Sends remaining spans, within a short time."""
         # An unresponsive collector must not delay the end of the process.
         closing = threading.Thread(target=self.provider.shutdown, daemon=True)  # noqa: TID251
         closing.start()

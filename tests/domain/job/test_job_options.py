@@ -1,6 +1,7 @@
 """Every declared job option appears wherever jobs are described, and means the same there."""
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -20,12 +21,14 @@ from windlass.domain.explain.equivalents import command_line, python_code
 from windlass.domain.job.job import (
     KEYWORDS,
     OPTIONS,
+    JobOption,
     JobSpec,
     canonical_options,
     decode_spec,
     encode_spec,
     normalise,
 )
+from windlass.domain.job.json_rules import json_rules
 from windlass.domain.job.validation import Validator
 from windlass.domain.matching.isolation import MODES, NETWORKS, PULLS
 from windlass.domain.values.errors import InvalidInput, UnknownName
@@ -218,6 +221,21 @@ def test_errors_name_the_option_as_it_was_written(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="expected --retries to be an integer"), named_by_flags():
         Validator(Config()).validate(JobSpec(task="t", retries=-1), "jobs[0]")
     assert FLAGS["retries"].flag == "--retries"
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS.values() if o.chars], ids=lambda o: o.name)
+def test_a_text_is_as_long_as_its_option_allows(option: JobOption) -> None:
+    limit = option.chars or 0
+    validator = Validator(Config())
+    pattern = re.compile(json_rules()[option.name]["pattern"])
+    longest, longer = "x" * limit, "x" * (limit + 1)
+    validator.validate(by_keywords(**{option.name: longest}), "jobs[0]")
+    expected = rf"expected jobs\[0\]\.{option.name} to be printable text of 1 to {limit} characters"
+    for wrong in (longer, "", "a\nb"):
+        with pytest.raises(InvalidInput, match=expected):
+            validator.validate(by_keywords(**{option.name: wrong}), "jobs[0]")
+        assert not pattern.search(wrong)
+    assert pattern.search(longest)
 
 
 def test_a_suggestion_is_made_only_for_what_is_close() -> None:

@@ -1,15 +1,17 @@
 """A job as people read it: its properties, estimates, attempts and state changes."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from windlass.cli.output.tables import WHOLE, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
+from windlass.domain.explain.equivalents import flag_texts
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import Backoff, milliseconds
+from windlass.domain.job.forms import SWITCH, Backoff, milliseconds
+from windlass.domain.job.job import OPTIONS
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import (
@@ -20,6 +22,14 @@ from windlass.domain.values.quantities import (
     readable_size,
 )
 from windlass.messages.jobs import Job, LinkedJob, Priority, Reproduction, RunStatistics, StepInfo
+
+# Options that have a row of their own, are part of one, or are in the title.
+_ELSEWHERE: Final = frozenset(
+    {"task", "args", "name", "queue", "priority", "namespace", "workflow", "labels", "key",
+     "key_for", "submitted_by", "requires", "resources", "timeout", "idle_timeout", "not_before",
+     "start_before", "finish_before", "after", "after_any", "retries", "retry_on", "no_retry_on",
+     "backoff"}
+)  # fmt: skip
 
 
 def print_job(job: Job, isolation: str | None = None) -> None:
@@ -54,6 +64,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         ("needed by", _linked(job.dependents, job.dependents_more) or None),
         ("superseded by", job.superseded_by),
         ("supersedes", job.supersedes),
+        *_other_options(job),
     ]
     say(f"job {job.id} {job.name or ''}".rstrip(), BOLD)
     print_table(("", ""), [(name, value) for name, value in facts if value is not None], "")
@@ -109,6 +120,18 @@ def _demands(job: Job) -> list[tuple[str, Any]]:
         ("timeout", show_timeout(job)),
         ("idle timeout", None if idle is None else readable_duration(round(idle * 1000))),
     ]
+
+
+def _other_options(job: Job) -> list[tuple[str, str]]:
+    """Returns the options that were set and that no other row is about, as flags write them."""
+    rows = []
+    for name, option in OPTIONS.items():
+        value = getattr(job, name, None)
+        if name in _ELSEWHERE or value in (None, [], option.default):
+            continue
+        text = "yes" if option.form is SWITCH else ", ".join(flag_texts(option.form, value))
+        rows.append((name.replace("_", " "), text))
+    return rows
 
 
 def show_timeout(job: Job) -> str | None:

@@ -33,7 +33,7 @@ def each(client: Runs, stream: AsyncIterator[T]) -> Iterator[T]:
 
 
 class InThread(Generic[A_co]):
-    """Something of the asynchronous client, whose coroutines run in the thread of `client`."""
+    """Wraps an object of the asynchronous client; its coroutines run in the thread of `client`."""
 
     def __init__(self, client: Runs, asynchronous: A_co) -> None:
         self._client = client
@@ -64,11 +64,12 @@ class Handle(Kept, InThread[A_co]):
 
 
 class BlockingClient(Kept):
-    """Runs an asynchronous client in a thread, which ends with this object at the latest."""
+    """Runs an asynchronous client in a thread that ends no later than this object."""
 
     def __init__(self, client: AsyncClient, thread: LoopThread | None, *, opens: bool) -> None:
         self._async = client
         self._thread = thread or LoopThread(closing=client.close)
+        self._needs_loop = thread is not None  # whose owner works in it
         self._origin: Self | None = None
         # A client that nobody uses any more closes its connections and ends its thread.
         finalize(self, self._thread.end).atexit = False
@@ -79,12 +80,17 @@ class BlockingClient(Kept):
         """Returns a client that shares this one's thread."""
         made = type(self).__new__(type(self))
         # The thread ends with the client that started it.
-        vars(made).update(_async=client, _thread=self._thread, _origin=self)
+        vars(made).update(_async=client, _thread=self._thread, _origin=self,
+                          _needs_loop=self._needs_loop)  # fmt: skip
         return made
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the asynchronous client to its end."""
         return self._thread.run(work)
+
+    def run_from_here(self, work: Coroutine[Any, Any, T]) -> T:
+        """Does the same; over HTTP, in the calling thread as far as it needs no event loop."""
+        return (self._thread.run if self._needs_loop else self._thread.run_from_here)(work)
 
     def as_async(self) -> AsyncClient:
         """Returns the same client for async code, in any event loop."""

@@ -45,8 +45,8 @@ class Client(BlockingClient):
     """One server, seen from blocking code, in any thread and also in a running event loop.
 
     Its calls run in the event loop of a thread of its own, those of several threads at once.
-    After a fork, it opens connections of its own. A given `client` lives in the loop of its
-    `thread`.
+    Submissions begin in the calling thread, and usually end there. After a fork, it opens
+    connections of its own. A given `client` lives in the loop of its `thread`.
 
     Without arguments it finds the server by WINDLASS_SERVER and WINDLASS_TOKEN, else the
     one that `windlass up` started here; over https it trusts the authorities in the file that
@@ -87,7 +87,7 @@ class Client(BlockingClient):
     def with_options(
         self, *, timeout: DurationLike | None = None, on_unavailable: OnUnavailable | None = None
     ) -> Self:
-        """Returns this client with other options for what it hands over; None: as they are.
+        """Returns this client with other submission options; None keeps an option.
 
         `timeout` is how long a submission, a start or a signal may take in all:
         `client.with_options(timeout=2).submit(add, 1)`. `on_unavailable` says whether jobs and
@@ -111,19 +111,19 @@ class Client(BlockingClient):
 
         Options are those of the task: `client.submit(add.options(retries=3), 1, 2)`.
         """
-        made = self.run(self._async.submit(task, *args, **kwargs))
+        made = self.run_from_here(self._async.submit(task, *args, **kwargs))
         return JobHandle(self, made)
 
     def map(self, task: Submits[..., R], /, *arguments: Iterable[Any]) -> list[JobHandle[R]]:
         """Submits a call for each set of arguments: `client.map(add, [1, 2], [3, 4])`."""
-        made = self.run(self._async.map(task, *arguments))
+        made = self.run_from_here(self._async.map(task, *arguments))
         return [JobHandle(self, one) for one in made]
 
     def submit_many(
         self, jobs: Iterable[JobSpec], workflow: str | None = None
     ) -> list[JobHandle[Any]]:
         """Submits jobs, all or none of them; optionally as a new workflow."""
-        made = self.run(self._async.submit_many(jobs, workflow))
+        made = self.run_from_here(self._async.submit_many(jobs, workflow))
         return [JobHandle(self, one) for one in made]
 
     def submit_in(self, connection: Any, task: Any, /, *args: Any, **kwargs: Any) -> JobHandle[Any]:
@@ -242,10 +242,10 @@ class Client(BlockingClient):
     def events(
         self, *, follow: bool = False, last: int | None = None, **filters: Unpack["EventFilters"]
     ) -> Iterator[EventInfo]:
-        """Yields the event log, and with `follow` new events for ever.
+        """Yields the event log; with `follow`, also new events, endlessly.
 
-        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`,
-        `job` and `worker`; `last` yields only so many of those that match.
+        `filters` are `after` (a number), `since` (a time, or how long ago), `kind`, `state`, `job`
+        and `worker`; `last` is how many of the newest matching events to yield.
         """
         stream = self._async.events(follow=follow, last=last, **filters)
         yield from each(self, stream)

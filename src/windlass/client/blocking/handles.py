@@ -119,7 +119,7 @@ class WorkflowHandle(Handle[AsyncWorkflow]):
     ) -> list[int]:
         """Adds jobs while it runs, or with `reopen` after its end too, and returns their ids.
 
-        With a `key` that jobs were added with before, it answers with those.
+        If jobs were added with this `key` before, it returns their ids.
         """
         return self._client.run(self._async.add(jobs, key=key, reopen=reopen))
 

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that blocking code of any kind can use a client.
+"""An event loop in its own thread, so that any blocking code can use a client.
 
 Any number of threads may call it at once, also threads that run an event loop themselves. The
 thread starts with the first call. Nothing else in Windlass starts threads for its own work.
@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from contextvars import Context, copy_context
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
 from windlass.domain.values.errors import Conflict
+from windlass.ports.loop_time import OUTSIDE
 
 T = TypeVar("T")
 
@@ -27,9 +29,9 @@ Closing = Callable[[], Coroutine[Any, Any, None]]
 class LoopThread:
     """Runs coroutines for other threads until it is closed.
 
-    `closing` is run before the loop ends with the program, or because nobody uses it any more.
-    After a fork the child starts a thread of its own, unless `forks` is False: what the loop
-    runs then belongs to the parent.
+    `closing` runs before the loop ends: at the end of the program, or when nobody uses it any more.
+    After a fork, the child starts its own thread. With `forks` False it does not: the loop's work
+    belongs to the parent.
     """
 
     def __init__(
@@ -47,15 +49,18 @@ class LoopThread:
         self._lock = threading.RLock()
         self._loop: Loop | None = None
         self._thread: threading.Thread | None = None
-        self._refusal: Conflict | None = None  # why it takes no more calls
+        self._refusal: Conflict | None = None  # why it accepts no more calls
         self._closer: int | None = None  # the thread that closes it, whose calls it still takes
         _ALL.add(self)
 
     def run(self, coro: Coroutine[Any, Any, T], /) -> T:
         """Returns or raises what `coro` does; cancels it if the wait is interrupted."""
+        return self._run(coro, None)
+
+    def _run(self, coro: Coroutine[Any, Any, T], context: Context | None) -> T:
         with self._lock:
             loop = self._loop_for(coro)
-            call = _Call(coro, loop)
+            call = _Call(coro, loop, context)
             loop.call_soon_threadsafe(call.begin)
         try:
             call.ended.acquire()
@@ -63,6 +68,24 @@ class LoopThread:
             call.give_up()
             raise
         return call.result()
+
+    def run_from_here(self, coro: Coroutine[Any, Any, T], /) -> T:
+        """Does the same, in the calling thread until `coro` asks for the loop: see `to_loop`.
+
+        Two threads that wake each other cost more than most calls.
+        """
+        ready = self._loop is not None and self._refusal is None
+        if not ready or threading.current_thread() is self._thread:
+            return self.run(coro)
+        context = copy_context()
+        context.run(OUTSIDE.set, True)
+        try:
+            context.run(coro.send, None)
+        except StopIteration as ended:
+            value: T = ended.value
+            return value
+        context.run(OUTSIDE.set, False)
+        return self._run(coro, context)
 
     def start(self, coro: Coroutine[Any, Any, T], /) -> "Future[T]":
         """Starts a coroutine in the loop, without waiting for it."""
@@ -95,7 +118,7 @@ class LoopThread:
                 thread.join()
 
     def end(self, wait: float = 0.0) -> None:
-        """Closes what the loop runs, then stops it; waits at most so many seconds for that."""
+        """Closes what the loop runs, then stops it; waits at most `seconds` for that."""
         with self._lock:
             loop, thread, closing = self._loop, self._thread, self._closing
             if loop is None or thread is None or closing is None:
@@ -182,9 +205,10 @@ class _Call(Generic[T]):
     long, which every submission would wait for.
     """
 
-    __slots__ = ("_coro", "_loop", "_task", "ended")
+    __slots__ = ("_context", "_coro", "_loop", "_task", "ended")
 
-    def __init__(self, coro: Coroutine[Any, Any, T], loop: Loop) -> None:
+    def __init__(self, coro: Coroutine[Any, Any, T], loop: Loop, context: Context | None) -> None:
+        self._context = context  # in which it has begun
         self._coro = coro
         self._loop = loop
         self._task: asyncio.Task[T] | None = None
@@ -193,7 +217,7 @@ class _Call(Generic[T]):
 
     def begin(self) -> None:
         """Starts it; called in the loop."""
-        self._task = self._loop.create_task(self._coro)
+        self._task = self._loop.create_task(self._coro, context=self._context)
         self._task.add_done_callback(lambda _: self.ended.release())
 
     def result(self) -> T:

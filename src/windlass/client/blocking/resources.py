@@ -88,7 +88,7 @@ class Queues(InThread[AsyncQueues]):
 
 
 class Templates(InThread[AsyncTemplates]):
-    """The templates of workflows. Without a namespace, the token's own is meant."""
+    """The templates of workflows. The default namespace is the token's own."""
 
     def list(self, namespace: str | None = None) -> list[Template]:
         """Returns all templates that the token sees."""
@@ -108,7 +108,7 @@ class Templates(InThread[AsyncTemplates]):
 
 
 class Schedules(InThread[AsyncSchedules]):
-    """The schedules. Without a namespace, the token's own is meant."""
+    """The schedules. The default namespace is the token's own."""
 
     def list(self, namespace: str | None = None) -> list[Schedule]:
         """Returns all schedules that the token sees."""

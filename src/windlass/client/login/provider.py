@@ -40,7 +40,7 @@ class DeviceCode(msgspec.Struct, frozen=True):
 
 
 class Tokens(msgspec.Struct, frozen=True):
-    """What the provider gives in the end, or why it does not."""
+    """The token from the provider, or why there is none."""
 
     id_token: str = ""
     refresh_token: str = ""

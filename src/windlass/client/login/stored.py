@@ -19,7 +19,7 @@ LOCK_PAUSE_SECONDS: Final = 0.05
 
 
 class Login(msgspec.Struct, frozen=True):
-    """What one sign-in left behind. Without `refresh_token` it ends with its token."""
+    """What a sign-in stored. Without a `refresh_token` it ends with its token."""
 
     issuer: str
     client_id: str

@@ -13,6 +13,7 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.tasks.references import FILE, RESERVED, refers
 from windlass.domain.values.errors import InvalidInput
+from windlass.ports.loop_time import to_loop
 from windlass.tasks.local_files import FilesJob, LocalFile, UploadedFile, placed
 from windlass.tasks.task import PYTHON, known_task
 
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from windlass.client.service import Service
 
 CHUNK: Final = 1 << 20
-# Bytes of arguments that a job carries itself. Servers take jobs of `payload_limit`, 1 MiB, with
-# whatever else these say.
+# Bytes of arguments that a job carries itself. Servers accept jobs of up to `payload_limit`, 1 MiB,
+# all options included.
 CARRIED: Final = 960 * 1024
-MAX_SPILLED: Final = 64  # values of one job that are sent beside it
+MAX_SPILLED: Final = 64  # uploaded values per job
 
 Where: TypeAlias = tuple[int | str, ...]  # keys and positions that lead to a value
 
@@ -31,7 +32,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 class Description(NamedTuple):
-    """What a server is told of a file before it comes."""
+    """What the server learns about a file before its content is sent."""
 
     sha256: str
     size: int
@@ -73,6 +74,7 @@ async def with_uploads(service: "Service", jobs: Sequence[JobSpec]) -> list[JobS
     """Returns jobs with their local files and large arguments uploaded, each once."""
     ready = list(jobs)
     if any(isinstance(job, FilesJob) for job in jobs):
+        await to_loop()
         files: dict[tuple[Path, str | None], UploadedFile] = {}
         ready = [
             await _uploaded(service, job, files) if isinstance(job, FilesJob) else job
@@ -81,6 +83,7 @@ async def with_uploads(service: "Service", jobs: Sequence[JobSpec]) -> list[JobS
     values: dict[tuple[bytes, str | None], UploadedFile] = {}
     for place, job in enumerate(ready):
         if large := _large_values(job):
+            await to_loop()
             ready[place] = await _spilled(service, job, large, values)
     return ready
 
@@ -104,7 +107,7 @@ async def _uploaded(
 
 
 def _large_values(job: JobSpec) -> list[Where]:
-    """Returns which arguments of a call to send beside the job; none if it can carry all."""
+    """Returns the arguments to upload; none if the job can carry all of them."""
     if not isinstance(job.args, dict):
         return []
     try:

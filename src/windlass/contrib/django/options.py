@@ -11,10 +11,9 @@ NAME: Final = "WINDLASS"
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
-    """`SERVER` and `TOKEN`, by default those of `windlass.Client()`; the `DATABASE` of the queue.
-
-    `TIMEOUT` is the longest time for a submission. If no server accepts it in that time, it waits
-    in the folder `SPOOL`, if that is set.
+    """`SERVER` and `TOKEN` default to those of `windlass.Client()`; `DATABASE` is the queue's.
+    `TIMEOUT` limits a submission. If no server accepts it in that time, it waits in the folder
+    `SPOOL`, if set.
     """
 
     server: str | None = None

@@ -137,7 +137,12 @@ def _given(spec: JobSpec) -> Iterator[tuple[str, Any]]:
 def _flag(flag: str, form: Form, value: Any) -> list[str]:
     if form is SWITCH:
         return [flag]
-    return [word for text in _TEXTS.get(form.name, _plain)(value) for word in _words(flag, text)]
+    return [word for text in flag_texts(form, value) for word in _words(flag, text)]
+
+
+def flag_texts(form: Form, value: Any) -> list[str]:
+    """Returns a value as it is written after its flag, which may be repeated."""
+    return _TEXTS.get(form.name, _plain)(value)
 
 
 def _words(flag: str, text: str) -> list[str]:

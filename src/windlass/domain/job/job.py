@@ -68,6 +68,7 @@ class _Declared(msgspec.Struct, frozen=True):
     flag: str | None
     in_files: bool
     bounds: tuple[int, int] | None
+    chars: int | None
     note: str
 
 
@@ -78,13 +79,15 @@ def _option(
     *,
     file: bool = True,
     bounds: tuple[int, int] | None = None,
+    chars: int | None = None,
     note: str = "",
 ) -> Any:
-    """Declares an option: its help text, form, flag, bounds, and whether files have it.
+    """Declares an option: its help text, form, flag, limits, and whether files have it.
 
-    `note` is added to the help of the flag; by default it is the note of the form.
+    A number is within `bounds`; a text is printable and has at most `chars` characters. `note` is
+    added to the help of the flag; by default it is the note of the form.
     """
-    declared = _Declared(form, flag, file, bounds, note or form.note)
+    declared = _Declared(form, flag, file, bounds, chars, note or form.note)
     return msgspec.Meta(description=text, extra={"declared": declared})
 
 
@@ -114,10 +117,16 @@ class JobSpec(
     ] = None
     target: Annotated[
         str | None,
-        _option("The architecture the worker must have, such as arm64.", TEXT, "--target"),
+        _option(
+            "The architecture the worker must have, such as arm64.",
+            TEXT,
+            "--target",
+            chars=NAME_LIMIT,
+        ),
     ] = None
     queue: Annotated[
-        str, _option("live, default, batch or a queue of your own.", TEXT, "--queue")
+        str,
+        _option("live, default, batch or a queue of your own.", TEXT, "--queue", chars=NAME_LIMIT),
     ] = "default"
     priority: Annotated[
         int | str | None,
@@ -251,7 +260,7 @@ class JobSpec(
     apart: Annotated[
         str | None,
         _option("Never run two jobs with the same value on one worker at the same time.",
-                TEXT, "--apart"),
+                TEXT, "--apart", chars=NAME_LIMIT),
     ] = None  # fmt: skip
     concurrency: Annotated[
         Concurrency | None,
@@ -293,7 +302,7 @@ class JobSpec(
     key: Annotated[
         str | None,
         _option("A unique key: submitting it again returns the job that holds the key, until that "
-            "job has ended.", TEXT, "--key", file=False),
+            "job has ended.", TEXT, "--key", file=False, chars=NAME_LIMIT),
     ] = None  # fmt: skip
     key_for: Annotated[
         Duration | None,
@@ -303,12 +312,14 @@ class JobSpec(
     kind: Annotated[
         str | None,
         _option("The kind of work: past run times of a kind predict the next ones. Default: its "
-            "function, or its program and first argument.", TEXT, "--kind"),
+            "function, or its program and first argument.", TEXT, "--kind", chars=NAME_LIMIT),
     ] = None  # fmt: skip
     labels: Annotated[
         dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
     ] = None
-    name: Annotated[str | None, _option("A name to display.", TEXT, "--name", file=False)] = None
+    name: Annotated[
+        str | None, _option("A name to display.", TEXT, "--name", file=False, chars=NAME_LIMIT)
+    ] = None
     namespace: Annotated[
         str | None,
         _option(
@@ -316,6 +327,7 @@ class JobSpec(
             TEXT,
             "--namespace",
             file=False,
+            chars=NAME_LIMIT,
         ),
     ] = None
     parent: Annotated[
@@ -369,6 +381,7 @@ class JobOption(msgspec.Struct, frozen=True):
     flag: str | None
     in_files: bool
     bounds: tuple[int, int] | None  # of a number
+    chars: int | None  # at most, of a text
     required: bool
     note: str  # what the help of the flag adds
 
@@ -381,7 +394,7 @@ def _options() -> dict[str, JobOption]:
         default = None if field.required else field.default
         found[field.name] = JobOption(
             field.name, kind, default, meta.description, declared.form, declared.flag,
-            declared.in_files, declared.bounds, field.required, declared.note,
+            declared.in_files, declared.bounds, declared.chars, field.required, declared.note,
         )  # fmt: skip
     return found
 

@@ -23,11 +23,9 @@ from windlass.domain.job.forms import (
 from windlass.domain.job.job import KEYWORDS, OPTIONS, JobOption
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, PRIORITY_NAMES, parse_priority
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.names import NAME_LIMIT, check_name
+from windlass.domain.values.names import check_name
 
 Rule = dict[str, Any]
-
-NAMES: Final = frozenset({"apart", "key", "kind", "name", "namespace", "queue", "target"})
 
 _NUMBER: Final = r"[0-9]+(\.[0-9]+)?"
 _LENGTH: Final = _NUMBER + "|" + "".join(
@@ -103,9 +101,9 @@ def _of_form(option: JobOption) -> Rule:
             "pattern": _whole(pattern), "expected": expected, "least": -LEVEL_LIMIT,
             "most": LEVEL_LIMIT,
         }  # fmt: skip
-    if option.name in NAMES:
-        expected = _refusal(lambda _, name: check_name(name, ""), option.name)
-        return {"pattern": f"^[^\x01-\x1f\x7f]{{1,{NAME_LIMIT}}}$", "expected": expected}
+    if (chars := option.chars) is not None:
+        expected = _refusal(lambda _, name: check_name(name, "", chars), option.name)
+        return {"pattern": f"^[^\x01-\x1f\x7f]{{1,{chars}}}$", "expected": expected}
     words = {GRACE.name: NEVER, KEY_WINDOW.name: FOREVER, TIMEOUT.name: NONE, MOMENT.name: _TIME}
     more = {name: f"|{word}" for name, word in words.items()}
     if option.form not in (DELAY, DURATION, TIMEOUT, GRACE, KEY_WINDOW, MOMENT):

@@ -236,8 +236,6 @@ class Validator:
             planned = spec if same else replace(planned, after=(), after_any=spec.after_any)
         if spec.submitted_by is not None:
             check_name(f"{field}.submitted_by", spec.submitted_by)
-        if spec.kind is not None:
-            check_name(f"{field}.kind", spec.kind)
         own = normalise(spec, field)
         settled = own if planned is spec else normalise(planned, field)
         known = self._look_up(settled, function, field)
@@ -385,6 +383,11 @@ def _is_plain(spec: JobSpec) -> bool:
     )
 
 
+_TEXTS: Final = tuple(
+    (o.name, o.chars)
+    for o in OPTIONS.values()
+    if o.chars is not None and o.name not in _SHAPING | _OWN  # which are checked with the shape
+)
 _BOUNDED: Final = tuple((o.name, o.bounds) for o in OPTIONS.values() if o.bounds is not None)
 _TIMES: Final = ("not_before", "start_before", "finish_before")
 
@@ -402,8 +405,10 @@ def _check_names(spec: JobSpec, field: str) -> None:
 
 def _check_more(spec: JobSpec, field: str) -> None:
     """Checks the uncommon options."""
-    if spec.key is not None:
-        check_name(f"{field}.key", spec.key)
+    for name, chars in _TEXTS:
+        text = getattr(spec, name)
+        if text is not None:
+            check_name(f"{field}.{name}", text, chars)
     canonical_window(spec.key_for, spec.key, f"{field}.key_for")
     for name, (low, high) in _BOUNDED:
         value = getattr(spec, name)

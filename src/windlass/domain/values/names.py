@@ -14,16 +14,15 @@ from windlass.domain.values.errors import InvalidInput
 NAME_LIMIT: Final = 200
 
 
-def is_name(value: str) -> bool:
+def is_name(value: str, limit: int = NAME_LIMIT) -> bool:
     """Returns whether a text can be a name."""
-    return 0 < len(value) <= NAME_LIMIT and value.isprintable()
+    return 0 < len(value) <= limit and value.isprintable()
 
 
-def check_name(field: str, value: object) -> None:
-    """Raises `InvalidInput` unless the value can be a name."""
-    if not isinstance(value, str) or not is_name(value):
-        limit = f"printable text of 1 to {NAME_LIMIT} characters"
-        raise InvalidInput(field, limit, value)
+def check_name(field: str, value: object, limit: int = NAME_LIMIT) -> None:
+    """Raises `InvalidInput` unless the value can be a name, of at most `limit` characters."""
+    if not isinstance(value, str) or not is_name(value, limit):
+        raise InvalidInput(field, f"printable text of 1 to {limit} characters", value)
 
 
 CLOSE: Final = 0.6

@@ -23,12 +23,12 @@ from windlass.server.connections.refusals import (
 )
 
 MAX_PIPELINED: Final = 8  # requests that wait for the answer of the one before
-LINGER_SECONDS: Final = 2.0  # in which a client may read why it was refused
+LINGER_SECONDS: Final = 2.0  # for a client to read why it was refused
 CONNECTION: Final = "windlass.connection"  # where the application finds it in the scope
 
 
 class Stage(Enum):
-    """What the client sends now."""
+    """The part of a request that the client is sending."""
 
     NOTHING = auto()
     HEADERS = auto()

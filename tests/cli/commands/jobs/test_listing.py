@@ -127,7 +127,8 @@ def test_a_job_is_shown_with_all_that_it_was_submitted_with(up: Program) -> None
     options = (
         "--namespace", "farm", "--label", "scene=7", "--label", "by=ann", "--key", "frame-7",
         "--key-for", "1d", "--requires", "memory>=1MiB", "--resources", "licences=2",
-        "--timeout", "90", "--not-before", "2060-01-02T03:04:05Z",
+        "--timeout", "90", "--not-before", "2060-01-02T03:04:05Z", "--rate", "api=10/1m",
+        "--prefers", "rack==7", "--apart", "disk", "--preemptible", "--capability-grace", "2h",
     )  # fmt: skip
     number = up.text("submit", *options, "--", "true")
     shown = dict(
@@ -138,7 +139,8 @@ def test_a_job_is_shown_with_all_that_it_was_submitted_with(up: Program) -> None
     assert shown.items() >= {
         "namespace": "farm", "labels": "by=ann, scene=7", "key": "frame-7 (kept for 1 d)",
         "submitted by": "admin", "requires": "memory>=1MiB", "resources": "licences=2",
-        "timeout": "1 min 30 s", "not before": "2060-01-02 03:04:05Z",
+        "timeout": "1 min 30 s", "not before": "2060-01-02 03:04:05Z", "rate": "api=10/1m",
+        "prefers": "rack==7", "apart": "disk", "preemptible": "yes", "capability grace": "2h",
     }.items()  # fmt: skip
     up.text("cancel", number)
 

@@ -59,6 +59,27 @@ def test_a_backup_of_any_file(tmp_path: Path) -> None:
     assert (nowhere.returncode, "an existing database" in nowhere.stderr) == (2, True)
 
 
+def test_the_first_token_is_made_without_a_server_and_kept_in_its_file(tmp_path: Path) -> None:
+    program = Program(tmp_path / "data")
+    store, file = ("--store", url(tmp_path)), tmp_path / "admin-token"
+    for _ in range(2):
+        assert program.text("db", "token", "me", *store, "--file", str(file)) == ""
+    other = program.text("db", "token", "robot", "--role", "viewer", *store)
+    refused = program("db", "token", "me", *store)
+    assert (refused.returncode, "me" in refused.stderr) == (5, True)
+    words = ("--store", url(tmp_path), "--blobs", "memory:", "--listen", "127.0.0.1:0")
+    with program.running("server", *words) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        secret = file.read_text().strip()
+        for token, name in ((secret, "me"), (other, "robot")):
+            said = program("whoami", WINDLASS_SERVER=address, WINDLASS_TOKEN=token)
+            assert name in said.stdout, said
+        listed = program("tokens", "--json", WINDLASS_SERVER=address, WINDLASS_TOKEN=secret)
+        assert listed.stdout.count('"me"') == 1
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
 def test_for_postgresql_the_tools_are_named_without_the_password(tmp_path: Path) -> None:
     address = "postgresql://me:secret@db.example/jobs?password=secret&sslmode=require"
     done = Program(tmp_path)("db", "backup", "jobs.dump", "--store", address)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cli.guide import GUIDES, carry_out
 from tests.cli.program import Program
-from tests.deploy.files import DEPLOY, alerts
+from tests.deploy.files import alerts
 from tests.support.debian import missing_reason
 
 MISSING = missing_reason("promtool") or missing_reason("curl")
@@ -20,9 +20,10 @@ def test_every_command_of_the_guide_runs(tmp_path: Path) -> None:
         line = process.stdout.readline()
         assert "windlass is up at http://127.0.0.1:" in line
         address = line.split(" at ")[1].split()[0].rstrip(",;")
-        given = {"WINDLASS_SERVER": address, "DEPLOY": str(DEPLOY)}
         token = (tmp_path / "data" / "admin-token").read_text().strip()
-        said = carry_out("monitoring.md", program, tmp_path, WINDLASS_TOKEN=token, **given)
+        said = carry_out(
+            "monitoring.md", program, tmp_path, WINDLASS_TOKEN=token, WINDLASS_SERVER=address
+        )
     assert 'windlass_queue_depth{queue="default"} 1.0' in said[0]
     assert "SUCCESS" in said[1]
 

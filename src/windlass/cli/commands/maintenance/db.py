@@ -14,6 +14,7 @@ from windlass.cli.options.flags import Flag, Json, Many, Misused
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.client.settings import data_directory
+from windlass.domain.access.rights import parse_role
 from windlass.domain.config import Config
 from windlass.domain.values.addresses import without_password
 from windlass.domain.values.errors import InvalidInput
@@ -96,6 +97,41 @@ def restored(
         print_json({"epoch": begun.epoch, "hold_until": format_moment(begun.hold_until)})
     else:
         say(f"epoch {begun.epoch} has begun; jobs start again at {format_moment(begun.hold_until)}")
+
+
+@database.command
+def token(
+    name: str,
+    /,
+    *,
+    role: str = "admin",
+    file: Path | None = None,
+    store: Store = None,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Create a token in the store without a server, such as the first one.
+
+    A server on an address that others can reach starts only if there is a token.
+
+    Parameters
+    ----------
+    name
+        Its name in lists and in the log.
+    role
+        viewer, submitter, operator or admin.
+    file
+        Where to write it, instead of printing it. A valid token in that file is kept.
+    """
+    from windlass.assembly.server import create_token_in
+
+    secret = asyncio.run(
+        create_token_in(store_url(store, data), config_from(None), name, parse_role(role), file)
+    )
+    if json:
+        print_json({"name": name, "token": secret})
+    elif file is None:
+        say(secret)
 
 
 def _check_file(url: str, file: Path) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,14 @@ def announced(directory: Path, address: str) -> Iterator[None]:
         yield
     finally:
         retract(directory)
+
+
+def notify_ready() -> None:
+    """Says to systemd that the service is ready, if it asked to be told (Type=notify)."""
+    address = os.environ.pop("NOTIFY_SOCKET", None)
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+            told.sendto(b"READY=1", address.replace("@", "\0", 1))
 
 
 class Stopping(NamedTuple):

@@ -14,6 +14,7 @@ from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_j
 from windlass.cli.commands.start.local_server import (
     announced,
     local_address,
+    notify_ready,
     obey_signals,
     prepare_data,
 )
@@ -130,7 +131,7 @@ async def _serve(
         elif not await services.access.tokens():
             raise InvalidInput(
                 "listen",
-                "a loopback address until there is a token (start on 127.0.0.1 once)",
+                "a loopback address until there is a token: make one with `windlass db token`",
                 listen.host,
             )
         serving = start_serving(services, listen, bound, names, dashboard)
@@ -140,5 +141,6 @@ async def _serve(
             spare_what_is_loaded()
             say(f"windlass server at {address}", BOLD_GREEN)
             sys.stdout.flush()
+            notify_ready()
             await stop.wait()
             await serving.stop()

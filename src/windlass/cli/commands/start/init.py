@@ -1,0 +1,202 @@
+"""`windlass init`: writes the files of a farm."""
+
+import os
+from collections.abc import Iterable
+from ipaddress import ip_address
+from pathlib import Path
+from string import Template
+from typing import Annotated, Final, Literal, NamedTuple
+from urllib.parse import urlsplit
+
+from cyclopts import App, Parameter
+
+from windlass.cli.options.flags import Json, Many
+from windlass.cli.output.text import print_json, say
+from windlass.client.settings import DEFAULT_PORT
+from windlass.clock import RealSecrets
+from windlass.domain.values.errors import InvalidInput
+
+init = App(name="init", help="Write the files of a farm.")
+
+Kind = Literal["machine", "servers", "slurm"]
+
+TEMPLATES: Final = Path(__file__).resolve().parents[2] / "farm"
+PRIVATE: Final = frozenset({"server.env", "worker.env", "database.sql"})
+_COMMON: Final = (
+    "windlass.toml", "server.env", "worker.env", "certificates.sh", "windlass-users.conf",
+    "windlass-server.service", "windlass-worker.service", "windlass-backup.service",
+    "windlass-backup.timer",
+)  # fmt: skip
+_MONITORING: Final = {
+    f"monitoring/{name}": f"common/{name}"
+    for name in ("prometheus.yml", "alerts.yml", "grafana.json")
+}
+_UNITS: Final = {name: f"common/{name}" for name in _COMMON} | _MONITORING
+_MACHINE: Final = _UNITS | {"backup.sh": "machine/backup.sh"}
+# The files of each kind, and the template of each.
+FILES: Final[dict[Kind, dict[str, str]]] = {
+    "machine": _MACHINE | {"README.md": "machine/README.md"},
+    "servers": _UNITS | {
+        name: f"servers/{name}"
+        for name in ("README.md", "backup.sh", "database.sql", "haproxy.cfg")
+    },
+    "slurm": _MACHINE | {
+        "README.md": "slurm/README.md", "README-server.md": "machine/README.md",
+        "cluster.yaml": "slurm/cluster.yaml",
+    },
+}  # fmt: skip
+
+
+class FarmTemplate(Template):
+    """`@@{name}`: shells, systemd and addresses use `$` and `@` themselves."""
+
+    delimiter = "@@"
+
+
+class FarmNames(NamedTuple):
+    """What the files of a farm name."""
+
+    host: str  # under which clients reach it
+    port: int
+    servers: tuple[str, ...]  # HOST:PORT of each
+    store: str
+    blobs: str
+    password: str  # of the database's role
+
+    @property
+    def address(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    def values(self) -> dict[str, str]:
+        """Returns what stands for each name in the templates."""
+        hosts = [self.host, *(one.rpartition(":")[0] for one in self.servers)]
+        unique = list(dict.fromkeys(hosts))
+        database = urlsplit(self.store)
+        return {
+            "host": self.host, "port": str(self.port), "address": self.address,
+            "listen": f"0.0.0.0:{self.servers[0].rpartition(':')[2]}",  # nosec B104
+            "store": self.store, "blobs": self.blobs, "secrets": self._secrets(),
+            "names": _quoted(unique), "alternatives": ",".join(map(_alternative, unique)),
+            "targets": _quoted(self.servers),
+            "all_addresses": ",".join(f"https://{one}" for one in self.servers),
+            "backends": "\n".join(
+                f"    server s{number} {one}" for number, one in enumerate(self.servers, 1)
+            ),
+            "machines": self._machines(),
+            "db_user": database.username or "windlass", "db_password": self.password,
+            "db_host": database.hostname or "127.0.0.1", "db_port": str(database.port or 5432),
+            "db_name": database.path.strip("/") or "windlass",
+        }  # fmt: skip
+
+    def _secrets(self) -> str:
+        """Returns the lines about passwords and keys, for servers that share a database."""
+        if not self.store.startswith("postgres"):
+            return ""
+        return (
+            f"# The password of the database's role.\nPGPASSWORD={self.password}\n\n"
+            "# The keys of the bucket, and its address if it is not on AWS.\n"
+            "# AWS_ACCESS_KEY_ID=\n# AWS_SECRET_ACCESS_KEY=\n"
+            "# AWS_REGION=us-east-1\n# AWS_ENDPOINT_URL=https://s3.example\n"
+        )
+
+    def _machines(self) -> str:
+        database = urlsplit(self.store)
+        rows = [(self.host, "the load balancer"), *((one, "a server") for one in self.servers)]
+        rows.append((database.hostname or "127.0.0.1", "PostgreSQL 15 or newer"))
+        rows.append((self.blobs, "a bucket, at AWS or on a server of your own"))
+        return "\n".join(f"| `{name}` | {what} |" for name, what in rows)
+
+
+def _quoted(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in words)
+
+
+def _alternative(host: str) -> str:
+    """Returns a name or an address as certificates have it."""
+    try:
+        return f"IP:{ip_address(host)}"
+    except ValueError:
+        return f"DNS:{host}"
+
+
+def render(kind: Kind, names: FarmNames) -> dict[str, str]:
+    """Returns the text of each file of a farm."""
+    values = names.values()
+    return {
+        name: FarmTemplate((TEMPLATES / source).read_text()).substitute(values)
+        for name, source in FILES[kind].items()
+    }
+
+
+def default_names(
+    kind: Kind, host: str = "jobs.example", *, port: int = DEFAULT_PORT, password: str = "",
+    servers: tuple[str, ...] = (), store: str | None = None, blobs: str | None = None,
+) -> FarmNames:  # fmt: skip
+    """Returns the names of a farm, where not given those that follow from its host."""
+    if kind == "servers":
+        made = tuple(f"s{number}.{host}:{DEFAULT_PORT}" for number in (1, 2))
+        return FarmNames(
+            host, port, servers or made, store or f"postgresql://windlass@db.{host}/windlass",
+            blobs or "s3://windlass/blobs", password,
+        )  # fmt: skip
+    return FarmNames(
+        host, port, servers or (f"{host}:{port}",),
+        store or "sqlite:///var/lib/windlass/windlass.db",
+        blobs or "file:///var/lib/windlass/blobs", password,
+    )  # fmt: skip
+
+
+@init.command
+def farm(
+    directory: Path,
+    /,
+    *,
+    kind: Kind = "machine",
+    host: str | None = None,
+    port: int = DEFAULT_PORT,
+    server: Annotated[Many, Parameter(name="--server")] = None,
+    store: str | None = None,
+    blobs: str | None = None,
+    json: Json = False,
+) -> None:
+    """Write the files of a farm: services, certificates, load balancer, monitoring, backups.
+
+    README.md in the directory has every command, in order.
+
+    Parameters
+    ----------
+    directory
+        A new or empty directory.
+    kind
+        machine: a server on SQLite. servers: two servers on PostgreSQL behind a load balancer.
+        slurm: one server, whose workers are jobs of Slurm.
+    host
+        The name under which clients reach the farm. Default: this machine's name, or jobs.example
+        for servers.
+    port
+        The port there.
+    server
+        HOST:PORT of a server behind the load balancer. Repeatable. Default: s1.HOST and s2.HOST.
+    store
+        The database. Default: SQLite; for servers postgresql://windlass@db.HOST/windlass.
+    blobs
+        Where to keep logs and artifacts. Default: a directory; for servers s3://windlass/blobs.
+    """
+    if directory.exists() and any(directory.iterdir()):
+        raise InvalidInput("directory", "a new or empty directory", str(directory))
+    named = host or ("jobs.example" if kind == "servers" else os.uname().nodename)
+    password = urlsplit(store or "").password or RealSecrets().secret()
+    names = default_names(
+        kind, named, port=port, password=password,
+        servers=tuple(server or ()), store=store, blobs=blobs,
+    )  # fmt: skip
+    texts = render(kind, names)
+    for name, text in texts.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600 if name in PRIVATE else 0o644)
+        path.write_text(text)
+    if json:
+        print_json({"directory": str(directory), "files": sorted(texts)})
+    else:
+        say(f"wrote the files of a farm; continue with {directory / 'README.md'}")
