@@ -137,8 +137,8 @@ class CombinationRun:
         )
 
     def while_fuzzing(self, session: Session, allowance_ms: int) -> WhileFuzzing | None:
-        """Returns what triages failures while the engine runs, if something files them."""
-        if self.site.file is None:
+        """Returns what triages failures while the engine runs, unless the first one ends it."""
+        if self.site.file is None or self.site.until_bug:
             return None
         work = fresh_folder(self.site.work / "early")
         builds = BuildCache(self.site.pipeline, work / "builds", self.combination.name)
