@@ -87,6 +87,7 @@ def test_every_alert_has_a_case_below_and_above_its_threshold() -> None:
 
 @pytest.mark.skipif(find_program("promtool") is None, reason=missing_reason("promtool") or "")
 def test_alerts_fire_above_their_thresholds_and_not_below(tmp_path: Path) -> None:
-    command = [find_program("promtool") or "", "test", "rules", *promtool_files(ALERTS, tmp_path)]
+    files = map(str, promtool_files(ALERTS, tmp_path))
+    command = [find_program("promtool") or "", "test", "rules", *files]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
