@@ -10,6 +10,7 @@ from benchmarks.sections import (
     explain,
     graphs,
     group_commit,
+    held_transaction,
     memory,
     postgres,
     sqlite,
@@ -21,6 +22,7 @@ from benchmarks.sections_command import Sections, run_sections
 SECTIONS: Sections = {
     "sqlite": sqlite.run,
     "postgres": postgres.run,
+    "held-transaction": held_transaction.run,
     "group-commit": group_commit.run,
     "claims": claims.run,
     "budgets": budgets.run,

@@ -232,7 +232,7 @@ async def fill_postgres(
         if value:
             await connection.execute(f"SELECT setval('{name}', {value})")
     await connection.execute(
-        "INSERT INTO counters (server, slot, name, value) VALUES ('s1', 1, 'depth:default', $1)",
+        "INSERT INTO counters (name, value) VALUES ('depth:default', $1)",
         plan.depth,
     )
     for table in ("jobs", "ready", "leases", "events", "shapes"):

@@ -1,5 +1,6 @@
 """Fixtures and rules for all tests: a real PostgreSQL, no luck, and no skip in CI."""
 
+import gc
 import os
 import signal
 import sys
@@ -99,6 +100,17 @@ def s3_server() -> Iterator[S3Server]:
         pytest.skip(str(missing))
     yield server
     server.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Lets the garbage collector look only at what tests make: what is collected stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # What `--fast` runs: rules of the engine in memory, stores in memory and on SQLite, in this

@@ -11,8 +11,8 @@ from typing import Any
 import asyncpg
 
 from benchmarks.drive import MAX_SLOTS, RESULT_BYTES
-from windlass.store.postgres.columns import integers
 from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.session import integers
 
 SLACK_MS = 10_000 + 30_000
 LOWEST = (-(2**63), 0)
@@ -64,16 +64,13 @@ FROM unnest($4::text::bigint[], $5::text::integer[], $6::text::bigint[], $7::tex
             $8::bytea[]) AS u (job, attempt, assigned_at, started_at, result)
 WHERE j.id = u.job
 """
-BUMP = """
-INSERT INTO counters (server, slot, name, value) VALUES ($1, $2, 'depth:default', $3)
-ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value
-"""
+BUMP = "INSERT INTO counters (name, value) VALUES ('depth:default', $1)"
 ENROL = """
 INSERT INTO workers (id, name, incarnation, seq, status, last_seen, last_lease, slots, static,
                      dynamic, enrolled_at)
 VALUES ($1, $2, 1, 0, 1, $4, 0, $3, '{}', '{}', $4)
 """
-BEAT = "UPDATE workers SET seq = $2, last_lease = $3 WHERE id = $1"
+HOLD = "SELECT FROM workers WHERE id = $1 FOR NO KEY UPDATE"
 
 Held = list[tuple[int, int]]  # job, attempt
 
@@ -87,8 +84,6 @@ class RawWorker:
         self._connection = connection
         self._worker = worker
         self._now = now
-        self._seq = 0
-        self._last_lease = 0
         self._bound = LOWEST
         self._held: Held = []
 
@@ -112,11 +107,10 @@ class RawWorker:
         """Finish what is held and claim `want` others, in one transaction."""
         now = self._now()
         await self._connection.execute("BEGIN")
+        await self._connection.execute(HOLD, self._worker)
         if self._held:
             await self._finish(now)
         self._held = await self._claim(want, now) if want else []
-        self._seq += 1
-        await self._connection.execute(BEAT, self._worker, self._seq, self._last_lease)
         await self._connection.execute("COMMIT")
         return len(self._held)
 
@@ -141,8 +135,7 @@ class RawWorker:
             return []
         held = sorted((row[0], row[1]) for row in rows)
         self._bound = max((row[3], row[0]) for row in rows)
-        self._last_lease = max(row[2] for row in rows)
         jobs, attempts = (integers(column) for column in zip(*held, strict=True))
-        await self._connection.execute(BUMP, f"raw-{self._worker}", 1, -len(rows))
+        await self._connection.execute(BUMP, -len(rows))
         await self._connection.execute(TWO_EVENTS, now, self._worker, 1, jobs, attempts)
         return held

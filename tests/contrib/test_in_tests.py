@@ -10,7 +10,10 @@ import pytest
 
 from tests.transactions.django_connection import options
 
-WORDS = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=")
+WORDS = (
+    "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:schemathesis",
+    "-o", "addopts=",
+)  # fmt: skip
 
 TASKS = """
 import windlass

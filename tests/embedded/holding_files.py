@@ -5,7 +5,7 @@ from pathlib import Path
 
 from windlass.clock import RealClock
 from windlass.engine.verify import verify
-from windlass.engine.verify.known import Violation
+from windlass.engine.verify.past import Violation
 from windlass.store.sqlite.file_lock import EMBEDDED, STAND_IN, holding
 from windlass.store.sqlite.store import SqliteStore
 

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:schemathesis")
 LOADED = """
 import sys, windlass.pytest_plugin
 heavy = [name for name in sys.modules if name.startswith(("windlass.", "msgspec", "structlog"))]
@@ -15,7 +16,7 @@ print(heavy)
 
 
 def test_a_users_tests_pass_in_virtual_time() -> None:
-    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts="]
+    words = [*PYTEST, "-o", "addopts="]
     done = subprocess.run(
         [sys.executable, *words, str(HERE / "plugin_user.py")],
         capture_output=True, text=True, check=False,
@@ -29,7 +30,7 @@ def test_the_tests_of_the_guide_pass(tmp_path: Path) -> None:
     code, *_ = re.findall(r"^```python\n(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
     (tmp_path / "test_mail.py").write_text(code)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mail.py"],
+        [sys.executable, *PYTEST, "test_mail.py"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "2 passed" in done.stdout, done.stdout + done.stderr

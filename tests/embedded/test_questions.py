@@ -102,7 +102,7 @@ def test_a_function_that_catches_its_wait_and_goes_on_fails(
 
 def test_progress_that_no_server_takes_is_refused_where_it_is_told(client: windlass.Client) -> None:
     client.submit(says_too_much, 4_094).result(timeout=PATIENCE)
-    with pytest.raises(windlass.JobFailed, match="progress to be at most 4096 bytes as JSON, got"):
+    with pytest.raises(windlass.JobFailed, match="progress to be at most 4,096 bytes as JSON, got"):
         client.submit(says_too_much, 4_095).result(timeout=PATIENCE)
     with pytest.raises(windlass.JobFailed, match="progress to be a JSON value, got Encoding obj"):
         client.submit(shows_an_object).result(timeout=PATIENCE)

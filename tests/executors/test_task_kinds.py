@@ -16,9 +16,9 @@ from windlass.domain.tasks.media import (
     as_ffmpeg,
     as_pipeline,
     choose_tool,
+    judge,
 )
 from windlass.domain.tasks.media import read_args as read_media
-from windlass.domain.tasks.media_failures import judge
 from windlass.domain.tasks.python import PythonTask
 from windlass.domain.values.errors import InvalidInput
 

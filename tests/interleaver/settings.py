@@ -15,7 +15,7 @@ from tests.interleaver.commands import (
     wait_for,
 )
 from tests.interleaver.world import HOUR, MINUTE, SECOND, World, job
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 
 
 async def one_running(world: World) -> None:

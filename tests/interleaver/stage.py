@@ -139,12 +139,12 @@ class Stage:
         self.helper = await open_connection(self._dsn)
         await saved_tables.install(self.helper)
         self.hand = Hand(self.store.transact)
-        for number in range(ACTORS):
+        for _ in range(ACTORS):
             gate = Gate(self._moved)
             connection, pool = await open_gated(self._dsn, gate)
             self._gates.append(gate)
             self._connections.append(connection)
-            self._transactions.append(Transactions(self._dsn, f"actor-{number}", pool))
+            self._transactions.append(Transactions(self._dsn, pool))
 
     async def close(self) -> None:
         for connection in self._connections:
@@ -186,8 +186,8 @@ class Stage:
             hand.catalog.remember(worker)
         now = max(worker.last_seen for worker in self._saved.workers)
         hand.bounds.replace(self._heads, 0 if old else now)
-        server, transactions = f"actor-{number}", self._transactions[number]
-        hot = PostgresFastPath(self._dsn, server, transactions, Herald(server, _tell_nobody))
+        herald = Herald(f"actor-{number}", _tell_nobody)
+        hot = PostgresFastPath(self._dsn, self._transactions[number], herald)
         return FastPath(hot, CONFIG, hand.catalog, hand.bounds)
 
     async def perform(

@@ -15,7 +15,14 @@ from windlass.domain.job.job import OPTIONS as JOB_OPTIONS
 from windlass.domain.job.job import canonical_options
 from windlass.domain.lifecycle.rank import LEVEL_LIMIT, parse_priority
 from windlass.domain.lifecycle.states import parse_state
-from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause
+from windlass.domain.matching.clauses import (
+    Clause,
+    canonical_requires,
+    parse_clause,
+    parse_specifier,
+    parse_version,
+    satisfies,
+)
 from windlass.domain.matching.indices import parse_indices
 from windlass.domain.matching.matching import all_mismatches
 from windlass.domain.matching.room import parse_offer
@@ -33,7 +40,6 @@ from windlass.domain.values.quantities import (
     parse_moment,
     parse_size,
 )
-from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
 from windlass.domain.webhooks import check_url, may_reach
 from windlass.engine.files.log_search import finder
 from windlass.operations.events import event_filter, moment_since

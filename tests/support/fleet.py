@@ -94,6 +94,19 @@ class Fleet:
             line = await part.process.stdout.readline()
         assert b"windlass server at" in line, line
 
+    async def stop_servers(self) -> None:
+        """Asks all servers to stop, and waits for them."""
+        for name in self._ports:
+            part = self._running.pop(name)
+            part.process.terminate()
+            await part.process.wait()
+
+    async def continue_on(self, store: str) -> None:
+        """Starts the servers again where they were, with another store."""
+        self._store = store
+        for name in self._ports:
+            await self.start_server(name)
+
     async def start_worker(self, name: str, *words: str) -> None:
         """Start a worker with these flags; it enrols by itself, in its own time."""
         addresses = self.address.split(",")

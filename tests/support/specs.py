@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from windlass.domain.job.forms import RateLimit
 from windlass.domain.job.job import JobSpec
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.values.quantities import format_moment
 
 _TIMES: Final = ("not_before", "start_before", "finish_before")

@@ -62,8 +62,7 @@ def is_postgres(url: str) -> bool:
 
 async def _open_postgres(url: str, config: Config, opening: Opening) -> "PostgresStore":
     with needs("postgres"):
-        from windlass.store.postgres.opening import open_patiently
-        from windlass.store.postgres.store import PostgresStore
+        from windlass.store.postgres.store import PostgresStore, open_patiently
 
     name = f"{os.uname().nodename}-{os.getpid()}-{RealSecrets().secret()[:6]}"
 

@@ -1,12 +1,12 @@
 """Lets a program that used the S3 client exit cleanly.
 
 Traced with obstore 0.12.1 and CPython 3.11 (gdb, SIGABRT in four of ten short programs): the client
-answers from a thread of its own through `loop.call_soon_threadsafe`, which wakes the loop by
-writing to a socket and releases the interpreter's lock meanwhile. The program goes on, and may exit
-before that thread has the lock back. Until Python 3.13, a thread that then asks for the lock is
-ended by `pthread_exit`, which cannot unwind the client's frames and aborts the process. Deleting
-the store does not help, and it cannot be closed. While a thread is in that call it has a frame, so
-the program waits at exit until there is none.
+answers from its own thread through `loop.call_soon_threadsafe`, which wakes the loop by writing to
+a socket and releases the interpreter's lock meanwhile. The program continues, and may exit before
+that thread has the lock back. Until Python 3.13, a thread that then asks for the lock is ended by
+`pthread_exit`, which cannot unwind the client's frames and aborts the process. Deleting the store
+does not help, and it cannot be closed. While a thread is in that call it has a frame, so the
+program waits at exit until there is none.
 """
 
 import atexit

@@ -22,7 +22,7 @@ from windlass.domain.access.tokens import (
 )
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, existing
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
 from windlass.engine.transaction.unit_of_work import Work
@@ -232,9 +232,8 @@ class Access:
 
         async def step(work: Work) -> Token:
             await work.tx.access.lock()
-            old = next((row for row in await work.tx.access.all() if row.id == token), None)
-            if old is None:
-                raise NotFound("token", token)
+            rows = {row.id: row for row in await work.tx.access.all()}
+            old = existing("token", token, rows.get(token))
             if old.worker or old.kind == SESSION:
                 raise Conflict(
                     "not_rotated", "a person's token; workers and sessions get theirs automatically"

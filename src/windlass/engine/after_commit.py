@@ -16,12 +16,10 @@ from windlass.engine.steps import end_joins
 from windlass.engine.sync.fast_path import FastPath, FastResult
 from windlass.engine.sync.lookups import reject_unresolved
 from windlass.engine.sync.stacks import StackRequests
-from windlass.engine.timers import DueJobs, RateTimer
-from windlass.engine.transaction.background import BackgroundTasks
+from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.counters import Counters
-from windlass.engine.transaction.effects import Effects
+from windlass.engine.transaction.effects import Counters, Effects
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner

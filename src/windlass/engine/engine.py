@@ -19,24 +19,23 @@ from windlass.engine.after_commit import AfterCommit
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.explain import Explain
 from windlass.engine.commands.jobs import Bulk, Jobs
-from windlass.engine.commands.queues import Queues
 from windlass.engine.commands.steps import Steps
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.commands.workers import Workers
 from windlass.engine.commands.workflows import Workflows
 from windlass.engine.fleet.epochs import TimelineFollower
+from windlass.engine.fleet.queues import Queues
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
-from windlass.engine.timers import DueJobs, RateTimer, now_of
-from windlass.engine.transaction.background import BackgroundTasks
+from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer, now_of
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.transaction.counters import Counters, Metrics
+from windlass.engine.transaction.effects import Counters, Metrics
 from windlass.engine.transaction.group_commit import A, Committer, Lane, Q, Run, Step
 from windlass.engine.transaction.unit_of_work import DEPTH, Work
 from windlass.engine.workflows import CascadeRunner, advance
@@ -139,7 +138,7 @@ class Engine:
             submissions=self._submissions,
         )  # fmt: skip
         self.workers = Workers(run=run, syncs=self._syncs, waiting_syncs=waiting_syncs)
-        self.queues = Queues(run=run, after_commit=self._after_commit)
+        self.queues = Queues(run=run, refresh=self._after_commit.refresh)
         self.explain = Explain(store=store, config=config, catalog=catalog)
         self.bulk = Bulk(store, self.jobs)
         if path is not None:
@@ -241,6 +240,13 @@ class Engine:
         """Runs one step in a transaction of the group commit; see `Store.transact` for `rows`."""
         answer: T = await self._committer.call(self._steps, step, rows)
         return answer
+
+    async def exhaust(self, step: Step[int]) -> int:
+        """Runs a step, each time in another transaction, until it does nothing; returns the sum."""
+        done = 0
+        while some := await self.run(step):
+            done += some
+        return done
 
     def lane(self, run: Run[Q, A]) -> Callable[[Q], Awaitable[A]]:
         """Adds a kind of call that shares transactions, and returns the function that makes such a

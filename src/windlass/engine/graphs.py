@@ -32,7 +32,7 @@ from windlass.domain.lifecycle.workflow_state import COUNTS
 from windlass.domain.rows.records import BY_OPERATOR, JobFacts, WorkflowRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.views import JobMoment
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, existing
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.ports.loop_time import SMALL, aside
@@ -340,9 +340,7 @@ class Graphs:
 
 
 async def _version(tx: ReadTx, workflow: int) -> tuple[WorkflowRow, int]:
-    row = (await tx.workflows.read([workflow])).get(workflow)
-    if row is None:
-        raise NotFound("workflow", workflow)
+    row = existing("workflow", workflow, (await tx.workflows.read([workflow])).get(workflow))
     return row, await tx.workflows.last_job(workflow)
 
 

@@ -17,7 +17,7 @@ from windlass.domain.job.dependency_graph import find_names
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, encode_spec
 from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.lifecycle.rank import level, rank
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import REJECTED
 from windlass.domain.rows.records import InboxRow, JobAlias, JobEnd
 from windlass.domain.tasks.references import RESULT, job_of, references_in, replaced, with_job
 from windlass.domain.values.errors import (
@@ -42,7 +42,6 @@ AT_ONCE: Final = 500  # rows read at once, and plain ones written together
 INBOX_PATIENCE_MS: Final = 60_000  # normally, rows wait less than a second
 log = structlog.get_logger()
 REFUSED: Final = "refused"  # the task of a job whose description cannot be shown
-REJECTED: Final = State.REJECTED.code
 MAX_REASON: Final = 2_000
 
 

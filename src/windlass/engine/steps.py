@@ -12,10 +12,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.job import decode_spec
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import QUEUED, SUSPENDED, State
 from windlass.domain.rows.records import Due, JobFacts, Lease
 from windlass.domain.rows.steps import SignalRow, StepKind, StepRow, StepState
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, TooManyRequests
+from windlass.domain.values.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    TooManyRequests,
+    existing,
+)
 from windlass.domain.values.json_schema import find_mismatch
 from windlass.engine.attempts.writes import Apply, lease_lost
 from windlass.engine.fleet.epochs import first_incarnation
@@ -25,8 +31,6 @@ from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
 
 STOPPED = (State.CANCELING.code, State.TIMED_OUT.code)
-SUSPENDED = State.SUSPENDED.code
-QUEUED = State.QUEUED.code
 TOLD: Final = 200  # waiting jobs that one transaction tells about a signal
 LATER_MS: Final = 60_000
 _encode = msgspec.json.Encoder().encode
@@ -223,9 +227,7 @@ async def deliver_open(work: Work) -> int:
 
 async def answer(work: Work, job: int, key: str | None, value: bytes, actor: str | None) -> StepRow:
     """Answers a question of a job; `key` may be omitted if it has asked only one."""
-    facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
+    facts = existing("job", job, (await work.tx.jobs.lock([job])).get(job))
     row = await _question(work, job, key)
     if not facts.is_open:
         raise Conflict("job_ended", f"job {job} has ended and takes no answers")

@@ -1,20 +1,49 @@
-"""Timers in the store's time, so that a backoff of five seconds does not wait for a loop.
+"""What an engine starts beside its commands: background tasks, and timers in the store's time.
 
-One moves jobs when the earliest of them is due; one wakes workers when a rate lets jobs start
-again.
+A timer lets a backoff of five seconds end without waiting for a loop. One moves jobs when the
+earliest of them is due; one wakes workers when a rate lets jobs start again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
 
 from windlass.domain.config import Config
 from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.deadlines import end_late, next_deadline
 from windlass.engine.jobs.places import promote_due
-from windlass.engine.transaction.background import BackgroundTasks
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
+
+
+class BackgroundTasks:
+    """Starts tasks and keeps them until they end.
+
+    Errors are dropped: if the store was unavailable, the loops take up the work again.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Starts a task."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    async def finish(self) -> None:
+        """Waits until no task is left, including those that were started meanwhile."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _end(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
 
 
 class Alarm:

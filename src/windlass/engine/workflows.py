@@ -17,19 +17,20 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import ABORTED, CANCELED, SKIPPED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     FAIL_FAST,
     FORGIVEN,
     Details,
     WorkflowState,
+    decode_details,
     ended_badly,
     unforgiven,
 )
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, JobFacts
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, NotFound, existing
 from windlass.domain.values.ids import JobId, WorkflowId
 from windlass.domain.values.quantities import counted
 from windlass.engine.jobs.cancel import cancel, note_ended
@@ -55,14 +56,9 @@ from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
-ABORTED = State.ABORTED.code
-SKIPPED = State.SKIPPED.code
-CANCELED = State.CANCELED.code
 FAILURES = (State.FAILED.code, State.REJECTED.code)
 PAGE = 1_000  # jobs that a step reads
 MAX_JOBS = 300  # jobs that a step supersedes, with those they depend on
-
-_details = msgspec.json.Decoder(Details).decode
 
 
 async def advance(work: Work, most: int = 1) -> bool:
@@ -208,9 +204,7 @@ _why = msgspec.json.Decoder(StopReason).decode
 
 async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
     """Makes a workflow `canceling`, and records the cascade that stops all of it."""
-    row = (await work.tx.workflows.lock([workflow])).get(workflow)
-    if row is None:
-        raise NotFound("workflow", workflow)
+    row = existing("workflow", workflow, (await work.tx.workflows.lock([workflow])).get(workflow))
     state = WorkflowState(row.state)
     if state in ENDED or state is WorkflowState.CANCELING:
         return Stopped(workflow, state.name.lower(), False)
@@ -285,9 +279,7 @@ async def retry_failed(
     work: Work, workflow: int, actor: str | None, not_before: int | None = None
 ) -> Retried:
     """Records the intent to supersede all jobs of a workflow that failed."""
-    row = (await work.tx.workflows.lock([workflow])).get(workflow)
-    if row is None:
-        raise NotFound("workflow", workflow)
+    row = existing("workflow", workflow, (await work.tx.workflows.lock([workflow])).get(workflow))
     if row.state == WorkflowState.CANCELING:
         raise Conflict("workflow_canceling", f"workflow {workflow} is being canceled", 1_000)
     under_way = await work.tx.workflows.cascades_of(workflows=[workflow])
@@ -409,7 +401,7 @@ async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repet
     place = {job: index for index, job in enumerate(order)}
     bases = {fact.id: fact.base for fact in facts}
     gone = await _gone(tx, specs, newest)
-    details = Details() if about is None else _details(about.body)
+    details = Details() if about is None else decode_details(about.body)
     spec = WorkflowSpec(
         name=row.name,
         namespace=row.namespace,

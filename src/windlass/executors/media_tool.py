@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.tasks.media_failures import judge
+from windlass.domain.tasks.media import judge
 from windlass.domain.tasks.sources import Source, check_source, scheme_of
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.limits import is_own, over_limit

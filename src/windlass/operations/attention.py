@@ -9,7 +9,7 @@ from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.timeouts import NEAR
-from windlass.domain.lifecycle.workflow_state import WorkflowState, may_be_stuck
+from windlass.domain.lifecycle.workflow_state import WorkflowState, decode_details, may_be_stuck
 from windlass.domain.matching.workers import LEAVING, STOPPED, WHILE_DRAINING, WorkerStatus
 from windlass.domain.pools.pools import PoolState
 from windlass.domain.rows.gaps import Gap
@@ -29,7 +29,6 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
 from windlass.engine.fleet.epochs import describe, known_losses
 from windlass.engine.inbox import INBOX_PATIENCE_MS, late_inbox
-from windlass.engine.jobs.unique_keys import decode_details
 from windlass.engine.pools.pools import Pools, PoolView
 from windlass.messages.overview import LOST_COMMITS, AttentionItem, AttentionList, Help, Look
 from windlass.operations.failures import FailedJobs, group_failures, spikes

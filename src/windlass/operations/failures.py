@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import ExceptionInfo
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import REJECTED
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.series import Figures
@@ -16,7 +16,6 @@ from windlass.domain.values.quantities import counted
 
 MIN_FAILED: Final = 10  # fewer failures tell nothing about a rate
 MAX_REASON: Final = 300  # characters
-_REJECTED: Final = State.REJECTED.code
 _PER_CALL: Final = re.compile(
     r"""'[^']*'|"[^"]*"|\b0x[0-9a-f]+\b|\b[0-9a-f-]{32,}\b|\d+""", re.IGNORECASE
 )
@@ -56,7 +55,7 @@ class FailedJobs(NamedTuple):
     def title(self, shapes: Mapping[int, Shape]) -> str:
         """Returns which jobs ended how."""
         newest = self.newest
-        verb = "was rejected" if self.error.state == _REJECTED else "failed"
+        verb = "was rejected" if self.error.state == REJECTED else "failed"
         if len(self.jobs) == 1:
             return f"Job {newest.facts.id} ({_label(newest, shapes)}) {verb}"
         verb = verb.replace("was", "were")

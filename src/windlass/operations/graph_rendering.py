@@ -7,7 +7,7 @@ from typing import Final
 from windlass.domain.graphs.compare import Comparison, Difference, Side
 from windlass.domain.graphs.timeline import Bar, Timeline
 from windlass.domain.graphs.view import Box, View, add_up, jobs_in
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import BLOCKED, STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.values.quantities import format_moment
@@ -31,8 +31,6 @@ from windlass.messages.graphs.graph import GraphEdge, GraphNode, GraphStates, Wo
 
 CHAIN: Final = 200  # jobs of the longest chain that are listed
 APPROVALS: Final = 200
-
-BLOCKED: Final = State.BLOCKED.code
 
 
 def by_name(counts: Mapping[int, int]) -> dict[str, int]:

@@ -6,8 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.graphs.compare import Difference, Side
-from windlass.domain.graphs.critical import ENDED
 from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.states import TERMINAL_CODES
 from windlass.domain.tasks.references import RESULT, replaced
 from windlass.engine.graphs import Loaded
 from windlass.messages.graphs.figures import ComparedArgument
@@ -21,7 +21,7 @@ def sides_of(loaded: Loaded, digests: Sequence[int]) -> Iterable[Side]:
     graph, started, finished = loaded.graph, loaded.started, loaded.finished
     for number, job in enumerate(graph.jobs):
         start, state = started[number], loaded.states[number]
-        run = finished[number] - start if start and state in ENDED else None
+        run = finished[number] - start if start and state in TERMINAL_CODES else None
         needed = graph.needs_of(number)
         ready = max((finished[other] for other in needed), default=0)
         wait = start - max(ready, loaded.created[number]) if start else None

@@ -32,7 +32,7 @@ from windlass.operations.dispatch.routes import Routes
 from windlass.operations.events import moment_since
 from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
 from windlass.operations.queries import Shapes
-from windlass.operations.spells import Machine, Spell, machines_of, read_data, sizes_of, spells_of
+from windlass.operations.spells import Machine, Spell, machines_of, sizes_of, spells_of
 from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1", "history")
@@ -152,7 +152,7 @@ class Histories:
             if row is None:
                 raise NotFound("pool", name)
             found = await tx.views.pool_events(seen.after, seen.until, MAX_EVENTS)
-            events = [event for event in found if read_data(event).get("pool") == name]
+            events = [event for event in found if event.details.get("pool") == name]
             living = await tx.pools.living(row.id)
             more = seen.cut or len(found) == MAX_EVENTS
             begin = found[-1].at if more and found else seen.begin

@@ -7,7 +7,7 @@ import msgspec
 
 from windlass.domain.access.rights import Action, Identity, Role
 from windlass.domain.job.job import JobSpec
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import COMPLETED
 from windlass.domain.rows.records import InboxRow, JobFacts
 from windlass.domain.rows.views import JobSort
 from windlass.domain.values.conversion import convert
@@ -63,7 +63,6 @@ SOME_LIMIT: Final = 200  # jobs that a page shows at once
 WAIT_LIMIT: Final = 10_000  # jobs of one request
 NAMED_JOBS: Final = 10  # jobs of one call that the audit log names
 
-COMPLETED: Final = State.COMPLETED.code
 
 routes = Routes("/api/v1/jobs", "jobs")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord, QueueRow
-from windlass.domain.rows.views import JobFilter, JobSort, Place, WorkerView
+from windlass.domain.rows.views import JobFilter, JobSort, Place, SortedPage, WorkerView
 from windlass.domain.values.errors import NotFound
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
@@ -31,6 +31,7 @@ from windlass.operations.past.workers import past_workers
 from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
 from windlass.operations.render import show_job, show_queue, show_transitions, show_worker
 from windlass.operations.step_rendering import show_steps
+from windlass.ports.loop_time import give_way_if_long
 from windlass.store.sql.placement import HeldIndices
 from windlass.store.sql.transaction import ReadTx
 
@@ -158,22 +159,23 @@ class Queries:
         waits takes longer than all the rest.
         """
 
-        async def read(tx: ReadTx) -> JobList:
+        async def read(tx: ReadTx) -> tuple[SortedPage, _Beside]:
             page = await tx.views.sorted_jobs(wanted, sort, after, limit)
             await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
-            shown = await self._listed(tx, page.jobs, estimates)
-            return JobList(shown, format_place(page.next), page.looked)
+            return page, await self._beside(tx, page.jobs, estimates)
 
-        return await self._engine.store.read(read)
+        page, beside = await self._engine.store.read(read)
+        shown = await self._listed(page.jobs, beside)
+        return JobList(shown, format_place(page.next), page.looked)
 
     async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
         """Returns those of these jobs that the caller may see, in this order, as lists do."""
 
-        async def read(tx: ReadTx) -> list[Job]:
+        async def read(tx: ReadTx) -> tuple[Sequence[JobRecord], _Beside]:
             views = await self._seen(who, tx, await tx.views.some(ids))
-            return await self._listed(tx, views)
+            return views, await self._beside(tx, views)
 
-        return await self._engine.store.read(read)
+        return await self._listed(*await self._engine.store.read(read))
 
     async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
         """Returns the events that the caller may see: all, or those of its namespaces' jobs.
@@ -278,13 +280,21 @@ class Queries:
         await self._shapes.know(tx, [view.facts.shape for view in views])
         return [view for view in views if sees(who, self._shapes[view.facts.shape].namespace)]
 
-    async def _listed(
+    async def _beside(
         self, tx: ReadTx, views: Sequence[JobRecord], estimates: bool = False
-    ) -> list[Job]:
+    ) -> "_Beside":
         explain = self._engine.explain
         outlooks = await (explain.outlooks if estimates else explain.levels)(tx, views)
-        dependencies = Dependencies(await newest_ids(tx, views))
-        return [self._show(view, (), outlooks[view.facts.id], dependencies) for view in views]
+        return _Beside(outlooks, Dependencies(await newest_ids(tx, views)))
+
+    async def _listed(self, views: Sequence[JobRecord], beside: "_Beside") -> list[Job]:
+        """Shows jobs, whose arguments may be long: others go first now and then."""
+        shown = []
+        for view in views:
+            await give_way_if_long()
+            outlook = beside.outlooks[view.facts.id]
+            shown.append(self._show(view, (), outlook, beside.dependencies))
+        return shown
 
     def _show(
         self,
@@ -295,6 +305,13 @@ class Queries:
     ) -> Job:
         shape = self._shapes[view.facts.shape]
         return show_job(view, shape, self._engine, transitions, outlook, dependencies)
+
+
+class _Beside(NamedTuple):
+    """What lists show of jobs beside their rows."""
+
+    outlooks: Mapping[int, Outlook]
+    dependencies: Dependencies
 
 
 def _worker_names(view: JobRecord) -> dict[int, str]:

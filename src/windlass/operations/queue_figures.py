@@ -5,8 +5,7 @@ from typing import Final
 
 from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import Rate, Shape, opens_at, read_starts, room_in
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog

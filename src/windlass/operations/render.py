@@ -11,14 +11,13 @@ from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
 from windlass.domain.job.job import ALLOW_FAILURE, OPTIONS, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.timeouts import timeout_from
 from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
-from windlass.domain.rows.event_lines import Names, actor_of, reason_of, render
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reason_of, render
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
 from windlass.domain.rows.statistics import Summary
@@ -43,7 +42,6 @@ from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, Wor
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.store.sql.placement import HeldIndices
 
-FAILED = State.FAILED.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
 
 # Options that a job is shown with in another form than they were given.

@@ -1,18 +1,12 @@
 """Attempts on a worker and machines of a pool, put together from events; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import ACTIVE_CODES, STATE_BY_CODE, State
 from windlass.domain.pools.pools import Lifecycle, PoolWorkerRow
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Lease
-
-HELD: Final = frozenset(
-    {State.ASSIGNED.code, State.RUNNING.code, State.CANCELING.code, State.TIMED_OUT.code}
-)
 
 
 class Spell(NamedTuple):
@@ -59,7 +53,7 @@ def _after(spell: Spell, event: Event, state: State) -> Spell:
         return spell._replace(state=state, assigned_at=event.at)
     if state is State.RUNNING:
         return spell._replace(state=state, started_at=event.at)
-    if state.code in HELD:
+    if state.code in ACTIVE_CODES:
         return spell._replace(state=state, reason=event.reason)
     return spell._replace(state=state, finished_at=event.at, reason=event.reason or spell.reason)
 
@@ -87,7 +81,7 @@ def machines_of(events: Sequence[Event], living: Iterable[PoolWorkerRow]) -> lis
     """Returns the machines of a pool, by request: from its events, descending, and its rows."""
     found = {row.token: _living(row) for row in living}
     for event in reversed(events):
-        data = read_data(event)
+        data = event.details
         asked = data.get("tokens")
         for name in asked if isinstance(asked, list) else ():
             known = found.get(name) or Machine(str(name), "requested")
@@ -138,9 +132,3 @@ def sizes_of(machines: Iterable[Machine], begin: int, end: int) -> list[Size]:
         ready_now += steps[at][1]
         sizes.append(Size(at, machines_now, ready_now))
     return sizes
-
-
-def read_data(event: Event) -> Mapping[str, Any]:
-    """Returns what an event carries."""
-    found = msgspec.json.decode(event.data) if event.data else None
-    return found if isinstance(found, dict) else {}

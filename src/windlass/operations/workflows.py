@@ -8,7 +8,12 @@ import msgspec
 
 from windlass.domain.access.rights import Action, Identity, sees
 from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.lifecycle.workflow_state import FAIL_FAST, Details, WorkflowState
+from windlass.domain.lifecycle.workflow_state import (
+    FAIL_FAST,
+    Details,
+    WorkflowState,
+    decode_details,
+)
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.rows.views import JobFilter
 from windlass.domain.tasks.references import RESULT, TEXT, joined, replaced
@@ -42,8 +47,6 @@ routes = Routes("/api/v1/workflows", "workflows")
 FIRST: Final = 2**62  # above every id
 CHUNK: Final = 500  # rows that are read at once
 SCAN: Final = 5_000  # rows that one call looks at
-
-_details = msgspec.json.Decoder(Details).decode
 
 
 class WorkflowFilter(NamedTuple):
@@ -180,7 +183,7 @@ async def _seen(call: Call, workflow: int) -> Workflow:
             return None
         about = (await tx.workflows.about([workflow])).get(workflow)
         shown = show_workflow(row, about)
-        outputs = {} if about is None else _details(about.body).outputs
+        outputs = {} if about is None else decode_details(about.body).outputs
         found = await _outputs(tx, outputs) if outputs else {}
         return msgspec.structs.replace(shown, outputs=found)
 
@@ -234,7 +237,7 @@ def _may_match(row: WorkflowRow, wanted: WorkflowFilter) -> bool:
 
 def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
     """Renders a workflow without the secrets of its reactions."""
-    details = Details() if about is None else _details(about.body)
+    details = Details() if about is None else decode_details(about.body)
     counts = {str(STATE_BY_CODE[code]): n for code, n in enumerate(row.counts) if code and n}
     return Workflow(
         id=row.id,

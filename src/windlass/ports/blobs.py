@@ -1,6 +1,6 @@
 """The port for logs and artifacts: objects under keys, in a directory or a bucket.
 
-Keys are checked, so that none leads out of its directory or prefix.
+Keys are checked, so that none leads outside its directory or prefix.
 """
 
 import re
@@ -71,7 +71,9 @@ class Blobs(Protocol):
         ...
 
     async def check(self) -> None:
-        """Raises if nothing can be written; a bucket is trusted until it refuses something."""
+        """Raises if nothing can be written; a bucket counts as writable until it refuses
+        something.
+        """
         ...
 
     async def close(self) -> None: ...

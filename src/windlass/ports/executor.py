@@ -15,11 +15,11 @@ from windlass.messages.sync import Outcome
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended; what `Finished` says, without the ids.
+    """How an attempt ended: the fields of `Finished` without the ids.
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
-    process was started means the same. `unable`: this worker cannot run such jobs, others may;
-    with `back_off`, not at once. `own_limit`: it passed a limit of its own.
+    process was started means the same. `unable`: this worker cannot run such jobs, others may; with
+    `back_off`, not at once. `own_limit`: it exceeded its own limit.
     """
 
     outcome: Outcome = "completed"
@@ -29,21 +29,23 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     result: Any = None
     misfit: bool = False
     raised: Raised | None = None
-    size: int = 0  # of the result as JSON; 0 if it is not known
+    size: int = 0  # bytes of the result as JSON; 0: unknown
     leaves_files: bool = False  # the result names files of the scratch directory
     unable: bool = False
     back_off: bool = False
     own_limit: bool = False
 
     def leaves_more(self, limit: int) -> bool:
-        """Returns whether parts of it must be kept as artifacts: files, or more than `limit`."""
+        """Returns True if parts of it must be kept as artifacts: files, or more than `limit`
+        bytes.
+        """
         return self.leaves_files or self.size > limit
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """What a program may use with all processes it starts; 0 is no limit.
+    """What a program may use, together with all processes it starts; 0: no limit.
 
-    `open_files` is for each process. It runs on `cpus` only, if there are any.
+    `open_files` is per process. If `cpus` is not empty, it runs only on these.
     """
 
     memory_bytes: int = 0
@@ -55,7 +57,7 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Granted(msgspec.Struct, frozen=True, array_like=True):
-    """What an attempt has of indexed resources: its variables, and CPUs that it is pinned to."""
+    """The indexed resources of an attempt: its variables, and the CPUs that it is pinned to."""
 
     variables: dict[str, str]
     cpus: tuple[int, ...] = ()
@@ -64,8 +66,7 @@ class Granted(msgspec.Struct, frozen=True, array_like=True):
 class Exit(msgspec.Struct, frozen=True):
     """How a process ended: a code, or the signal that killed it.
 
-    `over` is the limit that it was ended for, by the name that jobs have for it; `limits` are
-    those it had.
+    `over` is the limit that it exceeded, by its name in jobs; `limits` are its limits.
     """
 
     code: int | None
@@ -76,7 +77,7 @@ class Exit(msgspec.Struct, frozen=True):
 
 
 class Process(Protocol):
-    """A process group the keeper started for a job."""
+    """A process group that the keeper started for a job."""
 
     @property
     def pid(self) -> int: ...
@@ -86,7 +87,7 @@ class Process(Protocol):
 
     @property
     def stdout(self) -> asyncio.StreamReader | None:
-        """Only with `capture=True`: else the output goes to the job's log."""
+        """The output, only with `capture=True`; otherwise it goes to the job's log."""
         ...
 
     async def wait(self) -> Exit: ...
@@ -97,7 +98,7 @@ class Process(Protocol):
 
 
 class JobContext(Protocol):
-    """One attempt, as its executor sees it."""
+    """An attempt as its executor sees it."""
 
     @property
     def job(self) -> int: ...
@@ -116,7 +117,7 @@ class JobContext(Protocol):
     def spec(self) -> Mapping[str, Any]: ...
     @property
     def version(self) -> str | None:
-        """The version of its function that the job asks for."""
+        """The version of its function that the job requires."""
         ...
 
     @property
@@ -126,22 +127,22 @@ class JobContext(Protocol):
 
     @property
     def scratch(self) -> Path:
-        """A directory of the attempt's own, removed when it has ended."""
+        """The attempt's own directory, removed at its end."""
         ...
 
     @property
     def env(self) -> Mapping[str, str]:
-        """The environment of its processes: nothing of the agent's credentials."""
+        """The environment of its processes, without the agent's credentials."""
         ...
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """What the job declared, by name; `env` has them too."""
+        """The secrets that the job declares, by name; `env` has them too."""
         ...
 
     @property
     def granted(self) -> Granted | None:
-        """What it has of indexed resources, if any; `env` has the variables too."""
+        """Its indexed resources, if any; `env` has the variables too."""
         ...
 
     @property

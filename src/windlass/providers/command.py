@@ -1,4 +1,4 @@
-"""Machines from two programs of the user's: one starts a machine, the other stops it.
+"""Machines from two programs of the user: one starts a machine, the other stops it.
 
 `launch` gets the worker's settings in its environment and the script that starts the worker on
 standard input; it prints the machine's name. `terminate` gets that name as its last argument.

@@ -7,8 +7,7 @@ import msgspec
 import structlog
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.rows.event_lines import reason_of
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, reason_of
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine

@@ -12,7 +12,13 @@ import msgspec
 from windlass.domain.job.job import JobSpec
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import STATE_BY_CODE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    QUEUED,
+    RUNNING,
+    STATE_BY_CODE,
+    TERMINAL,
+    TERMINAL_CODES,
+)
 from windlass.domain.lifecycle.traces import Trace, parse_trace
 from windlass.domain.lifecycle.workflow_state import ENDED, WorkflowState
 from windlass.domain.rows.events import Event, EventKind
@@ -34,8 +40,6 @@ MAX_JOBS: Final = 100_000  # traced jobs that are remembered
 HEADER: Final = b"traceparent"
 
 _JOB: Final = int(EventKind.JOB)
-_QUEUED: Final = State.QUEUED.code
-_RUNNING: Final = State.RUNNING.code
 _MARK: Final = b'"trace":"'
 
 
@@ -101,9 +105,7 @@ class WorkflowSpans:
         self._tracing.add(Made(name, "SERVER", known.trace, began, event.at, about, error=error))
 
 
-_LEAVES_QUEUE: Final = frozenset({_RUNNING, *(state.code for state in TERMINAL)})
-
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
+_LEAVES_QUEUE: Final = frozenset({RUNNING, *(state.code for state in TERMINAL)})
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -171,18 +173,18 @@ class JobSpans:
             if known is None:
                 continue
             self._open[event.job] = self._observe_job(event, known, event.seq > after)
-            if event.to in _ENDED:
+            if event.to in TERMINAL_CODES:
                 self._open.pop(event.job, None)
 
     def _observe_job(self, event: Event, known: _TracedJob, is_new: bool) -> _TracedJob:
         """Returns what is known after the event; a new one may be the end of a span."""
-        if event.to == _QUEUED:
+        if event.to == QUEUED:
             return known._replace(queued_at=event.at, running_at=None)
         if event.to in _LEAVES_QUEUE and known.queued_at is not None:
             if is_new:
                 self._add(event, known, known.queued_at)
             known = known._replace(queued_at=None)
-        if event.to == _RUNNING:
+        if event.to == RUNNING:
             return known._replace(running_at=event.at)
         if known.running_at is not None and _is_gone(event):
             if is_new:

@@ -1,6 +1,6 @@
 """A simulated worker: the production agent core and attempts over simulated processes.
 
-It reaches the servers over the simulated network, any of them.
+It calls any of the servers over the simulated network.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from windlass.worker.keeper.scratch import Scratch
 
 ENROL_PATIENCE_MS = 2_500
 STEP_PATIENCE_MS = 3_000
-SYNC_PATIENCE_MS = 60_000  # the sync loop gives up long before
+SYNC_PATIENCE_MS = 60_000  # the sync loop gives up much earlier
 TEMPORARY = ("store_unavailable", "overloaded", "unreachable")
 
 DRAIN_LIMIT_MS = 10_000
@@ -84,7 +84,7 @@ class SimulatedGateway:
         return reply
 
     async def leave(self, worker: int, incarnation: int) -> None:
-        """Says that this incarnation has ended."""
+        """Reports that this incarnation has ended."""
         await self._ask(lambda engine: engine.workers.leave(worker, incarnation), ENROL_PATIENCE_MS)
 
     async def _ask(self, request: Request, patience_ms: int) -> Any:
@@ -125,7 +125,7 @@ class SimulatedMachine:
         self.process = SimulatedProcess()
         self.context = Context()
         self.context.run(OWNER.set, self.process)
-        self.proven = False  # nothing of an older agent process is left
+        self.proven = False  # no process of an older agent is left
         self.epoch = 0
         self._agent = agent
         self._world = world
@@ -174,11 +174,11 @@ class SimulatedMachine:
         self.proven = True
 
     def note_stop(self, finished: Sequence[Finished]) -> None:
-        """Notes it in the agent's state directory."""
+        """Records it in the agent's state directory."""
         self._agent.stopped = Stopped(self._agent.newest, tuple(finished))
 
     def _die_soon(self) -> None:
-        """Kills the agent soon, on behalf of a job that takes it down."""
+        """Kills the agent soon, as a job does that takes it down."""
         loop = asyncio.get_running_loop()
         loop.call_later(self._world.between(1, 500) / 1000, self._die)
 
@@ -198,7 +198,7 @@ class Agent:
         self.memory = memory or Memory(world)
         self.worker = 0
         self.newest = 0  # the newest incarnation that its state directory records
-        self.stopped: Stopped | None = None  # what its state directory says of the last stop
+        self.stopped: Stopped | None = None  # the last stop, as its state directory records it
         self._world = world
         self._registry = registry
         self.gateway = SimulatedGateway(world, network, servers, traits.name)
@@ -226,7 +226,7 @@ class Agent:
             self._core.drain()
 
     def crash(self, keeper_lingers: bool) -> None:
-        """Kills the agent (kill −9); its keeper notices, or lives on until its deadline."""
+        """Kills the agent (kill −9); its keeper notices, or runs until its deadline."""
         if self._core is None:
             return
         self._core = None

@@ -31,7 +31,7 @@ PATIENCE_MS = 6_000
 TRIES = 6
 CONDITIONS = ("success()", "failure()", "always()")
 
-# Refusals because the state has changed meanwhile: not a defect.
+# Refusals because the state has changed meanwhile; these are no defects.
 EXPECTED = (Conflict, NotFound)
 
 
@@ -50,7 +50,7 @@ class Client:
         self._servers = servers
         self._stores = stores
         self._left = jobs
-        self._durable = durable  # how many of its jobs have steps, and conditions
+        self._durable = durable  # the shares of its jobs with steps, and with conditions
         self._keys: dict[str, int] = {}
         self._keyed: dict[str, JobSpec] = {}
         self._numbered = 0
@@ -74,7 +74,7 @@ class Client:
             await self._submit_batch()
 
     async def keep_retrying(self, until: float) -> None:
-        """Retries by hand what ended badly, soon afterwards."""
+        """Soon retries by hand the jobs that ended badly."""
         while self._world.loop.time() < until:
             await self._retry()
             await self._world.clock.sleep_ms(self._world.between(50, 1_500))
@@ -153,8 +153,8 @@ class Client:
     async def _submit_keyed(self) -> None:
         """Submits one job with a key until it is acknowledged, then once more.
 
-        Half of these keep their key for ever. For the others, `verify` checks that one open job has
-        the key.
+        Half of these jobs keep their key for ever. For the others, `verify` checks that only one
+        open job has the key.
         """
         self._numbered += 1
         lasting = self._world.chance.random() < 0.5
@@ -322,7 +322,7 @@ class Client:
             )
 
     async def _retry_workflow(self) -> None:
-        """Retries mostly what failed, sometimes everything."""
+        """Usually retries the failed jobs, sometimes everything."""
         if not self.workflows:
             return
         workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
@@ -339,7 +339,7 @@ class Client:
         await self.ask(lambda engine: engine.jobs.adjust_priority(job, adjustment, self.name))
 
     async def _limit(self) -> None:
-        """Sets a queue limit, only if there is one server: others would learn of it later."""
+        """Sets a queue limit if there is only one server: others would hear of it later."""
         queue, most = self._world.chance.choice(QUEUES), self._world.between(0, 3)
         limits = QueueLimits(
             max_running=most,

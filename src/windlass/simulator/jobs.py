@@ -1,4 +1,4 @@
-"""What simulated workers make of jobs: how long they run, how they end, what goes wrong.
+"""How simulated workers run jobs: how long they take, how they end, what goes wrong.
 
 Functions with durable steps store results, sleep and wait for signals.
 """
@@ -22,11 +22,11 @@ SUSPENDED: Final = Result(outcome="suspended")
 
 TASKS = ("compile", "test")
 BREAKS_AFTER_MS = 100
-FORGOTTEN = 10  # how many times longer a job runs whose worker forgets its timeout
+FORGOTTEN = 10  # how much longer a job runs if its worker forgets its timeout
 
 
 class Memory:
-    """What the jobs of one run were told about their steps, which must never change."""
+    """What the jobs of one run have learned about their steps, which must never change."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -37,13 +37,13 @@ class Memory:
         return (job, key) in self._told
 
     def hear(self, job: int, key: str, value: Any) -> None:
-        """Notes the value of a step that has ended."""
+        """Records the value of a step that has ended."""
         first = self._told.setdefault((job, key), value)
         if first != value:
             self._world.found("steps", f"step {key} was {first!r} before, and is {value!r}", job)
 
     def hear_signal(self, job: int, key: str, name: str, value: Any) -> None:
-        """Notes which signal ended a wait: one of its name that the job has not had before."""
+        """Records which signal ended a wait: it must have the right name and be new to the job."""
         if value is None or not str(value).startswith(f"{name} "):
             self._world.found("steps", f"waited for {name}, got {value!r}", job)
         had = [k for (j, k), told in self._told.items() if j == job and told == value and k != key]
@@ -110,12 +110,12 @@ def _value(reply: StepReply) -> Any:
 
 
 class Traits(Struct, frozen=True):
-    """What kind of worker it is; rates are probabilities."""
+    """The faults of a worker; rates are probabilities."""
 
     name: str
     slots: int
     metadata: dict[str, Any]
-    careful: bool = False  # looks at jobs before they are started
+    careful: bool = False  # checks jobs before they are started
     declines: float = 0.0
     fails: float = 0.0
     forgets_timeouts: float = 0.0
@@ -124,7 +124,7 @@ class Traits(Struct, frozen=True):
 
 
 class Plan(Struct):
-    """What a job's arguments ask of a simulated process."""
+    """What a job's arguments tell a simulated process to do."""
 
     ms: int = 1_000
     poison: bool = False
@@ -178,7 +178,7 @@ class SimulatedExecutor:
 
 
 class FaultyStarter:
-    """Implements `Starter` with the production one; declines jobs and forgets timeouts."""
+    """Implements `Starter` over the production one; declines jobs and forgets timeouts."""
 
     def __init__(self, world: World, inner: AttemptStarter, traits: Traits) -> None:
         self._world = world

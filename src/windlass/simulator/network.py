@@ -1,7 +1,7 @@
 """Calls between simulated agents or clients and servers, over a network that fails.
 
-A request may be late, lost, doubled or overtaken; so may its reply. A partition works in
-one direction. A hang-up may go unnoticed at the other end.
+A request may be late, lost, duplicated or overtaken, and so may its reply. A partition works in one
+direction. A closed connection may go unnoticed at the other end.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Target(Protocol):
 
 
 class Call:
-    """One request on its way; its answer comes at most once, and not after `hang_up`."""
+    """One request in flight; its answer comes at most once, and never after `hang_up`."""
 
     def __init__(self, network: "Network", answer: Answer) -> None:
         self._network = network
@@ -52,7 +52,7 @@ class Call:
 
     @property
     def over(self) -> bool:
-        """Whether nobody waits for the answer any longer."""
+        """Returns True if nobody waits for the answer any more."""
         return self._answer is None
 
     def serve(self, task: "asyncio.Task[Any]") -> None:
@@ -84,7 +84,7 @@ class Network:
         self._cut: dict[tuple[str, str], float] = {}  # (from, to) → until when
 
     def cut(self, source: str, target: str, duration_ms: int) -> None:
-        """Drops everything in this one direction for a while."""
+        """Drops all messages in this direction for a while."""
         self._world.faults["partition"] += 1
         self._cut[source, target] = self._world.loop.time() + duration_ms / 1000
 

@@ -1,7 +1,7 @@
-"""Simulated processes of jobs, and the keeper that ends them when it must (mechanics 7).
+"""Simulated processes of jobs, and the keeper that ends them when its deadline passes.
 
-The registry of all live processes proves S7: at most one for each job, at any time. It also proves
-that two processes of one worker never hold the same index of a resource.
+The registry of all live processes checks S7: at any time at most one process for each job. It also
+checks that two processes of one worker never hold the same index of a resource.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from windlass.worker.keeper.kept_process import AS_WORKER, Fenced, KeptProcess, 
 
 EXITED = 0
 TERMINATED = -15
-JOB = "WINDLASS_JOB"  # which job a process belongs to, in its environment
-CPUS = variable_of("cpus")  # which processors it holds
+JOB = "WINDLASS_JOB"  # names the job in the environment of its process
+CPUS = variable_of("cpus")  # names the processors that it holds
 
 
 class ProcessRegistry:
@@ -30,7 +30,7 @@ class ProcessRegistry:
         self.launched = 0
 
     def begin(self, job: int, who: str, cpus: Sequence[str]) -> None:
-        """Notes that a process of this job has started, and what it holds."""
+        """Records that a process of this job has started, and what it holds."""
         others = self._live.setdefault(job, [])
         if others:
             at = self._world.clock.now_ms()
@@ -45,7 +45,7 @@ class ProcessRegistry:
                 self._world.found("S13", said, job)
 
     def end(self, job: int, who: str, cpus: Sequence[str]) -> None:
-        """Notes that it has ended."""
+        """Records that it has ended."""
         self._live[job].remove(who)
         for cpu in cpus:
             if self._holders.get((who, cpu)) == job:
@@ -75,7 +75,7 @@ class Process:
         self._timer = self._world.after(duration_ms, self._end, EXITED)
 
     def stop(self, grace_ms: float) -> None:
-        """Sends SIGTERM, and SIGKILL after the grace period, which the process may use up."""
+        """Sends SIGTERM, and SIGKILL after the grace period; the process may use all of it."""
         if not self.live:
             return
         end_ms = self._world.between(0, round(grace_ms))
@@ -103,9 +103,9 @@ class Process:
 class SimulatedKeeper:
     """Starts the processes of one incarnation, and ends them when its deadline passes.
 
-    Implements `attempt.context.Keeper`. It is a process of its own: it goes on while its
-    agent is stopped. What it tells the agent runs in `context`, so the agent hears it only
-    when it is awake.
+    Implements `attempt.context.Keeper`. It is a separate process: it continues while its agent is
+    stopped. Its messages to the agent run in `context`, so a stopped agent gets them when it
+    continues.
     """
 
     def __init__(self, world: World, registry: ProcessRegistry, who: str, context: Context) -> None:
@@ -156,7 +156,7 @@ class SimulatedKeeper:
         return kept
 
     def send(self, message: tuple[Any, ...]) -> None:
-        """Obeys the agent; `KeptProcess` asks to stop in this way."""
+        """Carries out a message of the agent, such as a request to stop."""
         kind, number, grace_s = message
         process = self._processes.get(number)
         if self._connected and kind == "stop" and process is not None:
@@ -170,7 +170,7 @@ class SimulatedKeeper:
                 self._look_later()
 
     def hang(self) -> None:
-        """Fails to notice that the agent is gone: runs until its deadline, and hears nothing."""
+        """Fails to notice that the agent is gone: runs until its deadline, and receives nothing."""
         self._connected = False
 
     def kill_all(self) -> None:

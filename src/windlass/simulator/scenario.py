@@ -1,4 +1,4 @@
-"""What one seed draws: the fleet, the work, the faults and their moments.
+"""Draws a scenario from a seed: the fleet, the work, the faults and their times.
 
 Faults are crashes, pauses, partitions, outages, drains.
 """
@@ -19,28 +19,28 @@ from windlass.simulator.world import World
 
 
 class Scenario(Struct, frozen=True, kw_only=True):
-    """One run, before it begins."""
+    """The plan of one run."""
 
     store: StoreKind
     engines: int
     workers: tuple[Traits, ...]
     clients: int
     jobs: int
-    retrying: bool  # somebody retries by hand what fails
-    trouble_ms: int  # how long faults go on
+    retrying: bool  # somebody retries failed jobs by hand
+    trouble_ms: int  # how long faults occur
     weather: Weather
     store_faults: StoreFaults
     worker_troubles: int  # crashes, pauses, drains
     server_crashes: int
     partitions: int
-    outage: bool  # no server for longer than a lease
-    slow_operator: bool  # what waits for one is blocked for more than an hour
-    durable: float = 0.0  # how many jobs have steps and waits, or conditions
+    outage: bool  # no server is up for longer than a lease lasts
+    slow_operator: bool  # jobs that wait for it are blocked for more than an hour
+    durable: float = 0.0  # the shares of jobs with steps and waits, and with conditions
 
 
 def draw(seed: int, jobs: int | None = None) -> Scenario:
     """Returns the scenario of a seed; `jobs` overrides how many are submitted."""
-    # A generator of its own, so that a change of the fleet does not change the weather.
+    # A separate generator, so that changing the fleet does not change the weather.
     # Repeatable on purpose: nothing in a simulation is secret.
     chance = random.Random(f"scenario {seed}")  # nosec B311
     store: StoreKind = "sqlite" if chance.random() < 0.35 else "memory"
@@ -97,7 +97,7 @@ def _fleet(chance: random.Random) -> tuple[Traits, ...]:
         metadata: dict[str, object] = {"os": "linux", "system:cpus": cpus}
         metadata[indices_key("cpus")] = [str(cpu) for cpu in range(cpus)]
         if number == 0 or chance.random() < 0.4:
-            metadata["gpu"] = True  # the first can run everything
+            metadata["gpu"] = True  # the first worker can run everything
         if number and chance.random() < 0.3:
             metadata["tasks_denylist"] = ["test"]
         workers.append(
@@ -130,7 +130,7 @@ class Trouble:
         self._operator = operator
 
     def plan(self) -> None:
-        """Plans every fault at a moment of the troubled phase."""
+        """Plans every fault at some time of the phase with faults."""
         troubles = (
             self._crash_agent, self._crash_agent, self._pause_agent, self._pause_agent,
             self._drain_agent, self._stop_agent,

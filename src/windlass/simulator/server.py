@@ -1,4 +1,4 @@
-"""A simulated server: the production engine and its loops, which can be killed."""
+"""A simulated server: the production engine and its loops. It can be killed."""
 
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
@@ -20,7 +20,7 @@ from windlass.store.store import Store
 class Server:
     """One engine after another on one store; `engine` is None while it is down.
 
-    `open_store` returns a handle for one engine, which a crash closes unless it survives.
+    `open_store` returns a handle for one engine; a crash closes it, unless the handle survives.
     """
 
     def __init__(

@@ -34,13 +34,13 @@ CHUNK = 5_000
 CALM_LIMIT_MS = 900_000  # how long the backlog may take to drain
 LOOK_MS = 4_000
 HOUR_MS = 3_600_000
-MAX_S = 20_000  # of virtual time; a run that has not ended by then hangs
+MAX_S = 20_000  # of virtual time; a longer run hangs
 # In memory, so that a simulated crash costs no real writes; `mkdtemp` makes the folder.
 MEMORY_DISK = Path("/dev/shm")  # nosec B108
 
 
 def find_leftovers(snapshot: Snapshot) -> list[Violation]:
-    """L1–L4, L6, L7: once faults have stopped, every job and workflow ends."""
+    """Checks L1–L4, L6, L7: once faults have stopped, every job and workflow ends."""
     found: list[Violation] = []
     places = (
         ("L1", "ready", snapshot.ready),
@@ -64,7 +64,7 @@ def find_leftovers(snapshot: Snapshot) -> list[Violation]:
 
 
 def find_missing(snapshot: Snapshot, acknowledged: Iterable[int]) -> list[Violation]:
-    """S1: every acknowledged job can be read."""
+    """Checks S1: every acknowledged job can be read."""
     there = {record.facts.id for record in snapshot.jobs}
     lost = sorted(set(acknowledged) - there)
     return [Violation("S1", "was acknowledged and is gone", job) for job in lost]
@@ -102,7 +102,7 @@ def simulate(seed: int, jobs: int | None = None) -> Result:
 
 
 def run_scenario(seed: int, scenario: Scenario) -> Result:
-    """Runs a scenario; the seed decides everything that it leaves open."""
+    """Runs a scenario; the seed decides everything else."""
     world = World(seed)
     disk = MEMORY_DISK if MEMORY_DISK.is_dir() else None
     with tempfile.TemporaryDirectory(prefix="windlass-", dir=disk) as folder, _quiet():
@@ -120,7 +120,7 @@ def run_scenario(seed: int, scenario: Scenario) -> Result:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the engine's log, which would have real times and no reader."""
+    """Silences the engine's log, which would show real times and which nobody reads."""
     before = structlog.get_config()
     nothing = structlog.make_filtering_bound_logger(logging.CRITICAL)
     structlog.configure(wrapper_class=nothing)
@@ -131,7 +131,7 @@ def _quiet() -> Iterator[None]:
 
 
 def end_all_tasks(world: World) -> None:
-    """Cancels every task that is left, and waits for its end."""
+    """Cancels the remaining tasks, and waits for them."""
     tasks = world.loop.open_tasks()
     for task in tasks:
         task.cancel()
@@ -197,7 +197,7 @@ class _Run:
             agent.start(takeover=True)
 
     async def _settle(self) -> None:
-        """Lets the operator release what waits for approval, until all jobs have ended."""
+        """Lets the operator release blocked jobs until all jobs have ended."""
         if self._scenario.slow_operator:
             await self._world.clock.sleep_ms(HOUR_MS)
         end = self._world.loop.time() + CALM_LIMIT_MS / 1000
@@ -211,7 +211,7 @@ class _Run:
             await self._world.clock.sleep_ms(LOOK_MS)
 
     async def _operate(self, snapshot: Snapshot) -> None:
-        """Resumes queues, enables workers and approves what waits for an operator."""
+        """Resumes queues, enables workers and approves jobs that wait for an operator."""
         first = self._agents[0].traits.name
         steps: list[Request] = [
             partial(_resume, queue=row.name)

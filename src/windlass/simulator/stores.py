@@ -52,7 +52,7 @@ class FaultyStore:
         return self._inner.inline
 
     def die(self) -> None:
-        """Cuts off the killed engine: nothing it still tries has an effect."""
+        """Cuts off a killed engine: nothing that it still tries has an effect."""
         self._dead = True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
@@ -88,7 +88,7 @@ class FaultyStore:
             await self._inner.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        mine = copy_context()  # so that what follows does not run on behalf of the caller
+        mine = copy_context()  # so that the rest does not run on behalf of the caller
 
         def listen(news: News) -> None:
             if not self._dead:
@@ -113,7 +113,7 @@ StoreKind = Literal["memory", "sqlite"]
 
 
 class Stores:
-    """Gives each engine that starts a handle; `view` reads beside them."""
+    """Gives each starting engine a handle; `view` reads beside them."""
 
     def __init__(self, world: World, kind: StoreKind, engines: int, folder: Path) -> None:
         self._world = world
@@ -131,12 +131,12 @@ class Stores:
                 await self.view.close()
                 self.view = SqliteStore.open(self._path, self._world.clock, server)
                 return self.view
-            # One engine alone owns the store, as it would own a file.
+            # A single engine owns the store, as it would own a file.
             return self._memory if self._engines == 1 else self._memory.attach(server)
 
         return open_store
 
     @property
     def survives_engine(self) -> bool:
-        """Whether the handle is shared, and stays open when an engine is killed."""
+        """Returns True if the handle is shared, and so stays open when an engine is killed."""
         return self._kind == "memory" and self._engines == 1

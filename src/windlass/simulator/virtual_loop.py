@@ -1,8 +1,8 @@
-"""An event loop with virtual time: where a real one waits, it advances the time.
+"""An event loop with virtual time: instead of waiting, it advances the time.
 
-It has no selector, no signals and no threads. Callbacks run first in, first out; what
-is planned for one moment runs in an order that depends only on the program. A
-simulated process can be stopped: its callbacks wait until it goes on.
+It has no selector, no signals and no threads. Callbacks run first in, first out; those planned for
+the same time run in an order that depends only on the program. A simulated process can be stopped:
+its callbacks wait until it continues.
 """
 
 import asyncio
@@ -10,25 +10,25 @@ from collections.abc import Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any, TypeVar
 
-# On whose behalf a task runs, so that a crash can end all tasks of a process.
+# The process that a task belongs to, so that a crash can end all of its tasks.
 OWNER: ContextVar[object] = ContextVar("owner", default=None)
 
 
 T = TypeVar("T")
 
-MAX_TURNS = 100_000  # of the loop in one moment; more is a livelock
+MAX_TURNS = 100_000  # callbacks at one time; more is a livelock
 
 
 class IdleLoopError(Exception):
-    """Everything waits, and nothing planned can end that: a deadlock."""
+    """Everything waits, and no planned callback can end that: a deadlock."""
 
 
 class BusyLoopError(Exception):
-    """The program runs without time passing: a livelock."""
+    """The program runs, but time does not pass: a livelock."""
 
 
 class SimulatedProcess:
-    """An owner of callbacks that can be stopped (SIGSTOP), go on, and be killed."""
+    """An owner of callbacks. It can be stopped (SIGSTOP), continued, and killed."""
 
     def __init__(self) -> None:
         self.paused = False
@@ -36,7 +36,7 @@ class SimulatedProcess:
         self._backlog: list[_Step] = []
 
     def resume(self) -> None:
-        """Continues, and runs what became due meanwhile."""
+        """Continues, and runs the callbacks that became due meanwhile."""
         self.paused = False
         backlog, self._backlog = self._backlog, []
         for step in backlog:
@@ -115,7 +115,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Calls it at this moment, or when its process continues."""
+        """Calls it now, or when its process continues."""
         context = copy_context() if context is None else context
         owner = context.get(OWNER)
         if not isinstance(owner, SimulatedProcess):
@@ -128,7 +128,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, when: float, callback: Callable[..., object], *args: Any,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:  # fmt: skip
-        """Calls it then, or when its process continues; never if the process was killed."""
+        """Calls it at that time, or when its process continues; never if the process was killed."""
         context = copy_context() if context is None else context
         owner = context.get(OWNER)
         if not isinstance(owner, SimulatedProcess):
@@ -144,7 +144,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         func: Callable[..., T],
         *args: Any,
     ) -> asyncio.Future[T]:
-        """Calls it at once: when a thread ends does not depend on the seed."""
+        """Calls it at once, since the end of a thread would not depend on the seed."""
         called: asyncio.Future[T] = self.create_future()
         try:
             called.set_result(func(*args))
@@ -173,7 +173,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._watch(task)
 
     def _do_nothing(self, *_: object) -> None:
-        """Does nothing: no outside event has to wake the loop."""
+        """Does nothing: no outside event needs to wake the loop."""
 
     _process_events = _do_nothing
     _write_to_self = _do_nothing

@@ -1,4 +1,4 @@
-"""What all parts of one simulated run share: virtual time, chance and findings."""
+"""What all parts of one simulated run share: virtual time, randomness and findings."""
 
 import asyncio
 import random
@@ -15,11 +15,11 @@ from windlass.engine.verify import Violation
 from windlass.simulator.virtual_loop import VirtualLoop
 from windlass.worker.core.sync_loop import IncarnationEnded
 
-START_MS = 1_700_000_000_000  # some moment; nothing may depend on which
+START_MS = 1_700_000_000_000  # an arbitrary time; nothing may depend on it
 
 
 class VirtualClock:
-    """Milliseconds since 1970, as far as the simulation is concerned."""
+    """The simulation's time, in milliseconds since 1970."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -37,7 +37,7 @@ class VirtualClock:
 
 
 class SeededChance:
-    """Jitter from the one generator."""
+    """Jitter from the run's generator."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -51,7 +51,7 @@ def _wake(sleeper: "asyncio.Future[None]") -> None:
         sleeper.set_result(None)
 
 
-# The proportions of the defaults on a smaller scale: less time to simulate.
+# The defaults in proportion, on a smaller scale, so that there is less time to simulate.
 CONFIG = Config(
     heartbeat_interval_ms=5_000,
     heartbeat_timeout_ms=25_000,
@@ -86,7 +86,7 @@ class World:
         self._nobody = Context()
 
     def fault(self, name: str, rate: float) -> bool:
-        """Returns whether a fault of this kind happens now, `rate` being its probability."""
+        """Returns True if a fault of this kind happens now; `rate` is its probability."""
         if self.calm or not rate or self.chance.random() >= rate:
             return False
         self.faults[name] += 1
@@ -99,7 +99,9 @@ class World:
     def after(
         self, delay_ms: float, call: Callable[..., None], *args: object
     ) -> asyncio.TimerHandle:
-        """Calls something later, for no process: a stopped process does not delay it."""
+        """Calls something later that belongs to no process, so that a stopped one does not delay
+        it.
+        """
         return self.loop.call_later(delay_ms / 1000, call, *args, context=self._nobody)
 
     def spawn(self, work: Any) -> "asyncio.Task[Any]":
@@ -107,7 +109,7 @@ class World:
         return self.loop.create_task(work)
 
     def found(self, invariant: str, message: str, job: int = 0) -> None:
-        """Notes a violation."""
+        """Records a violation."""
         self.violations.append(Violation(invariant, message, job))
 
     def _task_ended(self, task: "asyncio.Task[Any]") -> None:

@@ -101,22 +101,25 @@ class PlainSync(NamedTuple):
     described: bytes
     done: Sequence[Finished]  # as `Flow.complete` takes them
     claim: PlainClaim
+    holds: int | None = None  # leases that the worker has at most; None: unknown
     limited: Sequence[Limited] | None = None  # None: nothing of it has gates
 
 
 class PlainSynced(NamedTuple):
-    """`asked` is what was wanted and had room; `looked`: nothing is overlooked by the probes.
+    """`asked` is what was wanted and had room, `held` how many leases the worker has now at most.
 
+    `looked` says that nothing is overlooked by the probes, and how many ms it took to find out.
     A cursor for each probe says from where there may be more (None: there is none), `left` are
     jobs (shape, rank, job) that were locked and not given.
     """
 
     now: int
     asked: int
-    looked: bool
+    looked: int | None
     granted: list[Assignment]
     cursors: list[Place | None]
     left: list[tuple[int, int, int]]
+    held: int | None
     shapes: Sequence[int] = ()  # of what was granted, where something had gates
     freed: Sequence[int] = ()  # limits of queues under which completed jobs ran
 

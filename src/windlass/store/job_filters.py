@@ -1,4 +1,4 @@
-"""Which jobs a list may show, and how their rows become views: the part without reads.
+"""Filters of job lists, and how rows become views: the part without reads.
 
 It also searches the texts of jobs for words and regular expressions.
 """
@@ -10,7 +10,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    COMPLETED,
+    FAILED,
+    QUEUED,
+    TERMINAL_CODES,
+)
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import Dynamic, LogRow, Progress
 from windlass.domain.rows.records import JobRecord, Lease
@@ -18,22 +23,13 @@ from windlass.domain.rows.views import JobFilter, JobSort, newest_attempt
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import compile_pattern, looks_at_lines
 
-MAX_CHARACTERS: Final = 10_000  # characters of a text that are searched
-TOGETHER: Final = 50  # jobs that are searched at once for a pattern
-BLOCKED: Final = State.BLOCKED.code
-QUEUED: Final = State.QUEUED.code
-RETRYING: Final = State.RETRYING.code
-SUSPENDED: Final = State.SUSPENDED.code
-COMPLETED: Final = State.COMPLETED.code
-FAILED: Final = State.FAILED.code
-REJECTED: Final = State.REJECTED.code
-ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
-ENDED_CODES: Final = frozenset(state.code for state in TERMINAL)
-BAD_CODES: Final = ENDED_CODES - {COMPLETED}
+MAX_CHARACTERS: Final = 10_000  # characters searched in a text
+TOGETHER: Final = 50  # jobs searched at once for a pattern
+BAD_CODES: Final = TERMINAL_CODES - {COMPLETED}
 
 
 class JobText(NamedTuple):
-    """What filters by time, failure and text look at."""
+    """The fields that filters by time, failure and text look at."""
 
     job: int
     created_at: int
@@ -64,12 +60,12 @@ _command = msgspec.json.Decoder(_Command).decode
 
 
 def searches(wanted: JobFilter) -> bool:
-    """Returns whether the filter looks for a text."""
+    """Returns True if the filter searches texts."""
     return wanted.text is not None or wanted.pattern is not None
 
 
 def found_in(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
-    """Returns those of some jobs that have the text and the pattern of a filter."""
+    """Returns the jobs whose text matches the filter's words and pattern."""
     texts = [(row.job, _text_of(row)) for row in rows]
     if wanted.text is not None:
         sought = wanted.text.casefold()
@@ -93,14 +89,14 @@ def found_in(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
 
 
 def _text_of(row: JobText) -> str:
-    """Returns what is searched of a job, one text a line."""
+    """Returns the searched texts of a job, one per line."""
     spec = _searched(row.spec)
     parts = (spec.name, spec.task, _command_of(spec), row.message, row.reason)
     return "\n".join([part[:MAX_CHARACTERS] for part in parts if part])
 
 
 def _command_of(spec: _Searched) -> str:
-    """Returns a program with its arguments, a function's name, or what other tasks were given."""
+    """Returns the command line, the function's name, or the arguments of another task."""
     try:
         command = _command(spec.args)
     except msgspec.DecodeError:
@@ -130,7 +126,9 @@ class Candidate(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """What of a filter the columns of a candidate tell; no states, and None as shapes, mean any."""
+    """The part of a filter that the columns of a candidate decide; empty states and `shapes=None`
+    match any.
+    """
 
     states: frozenset[int]
     shapes: frozenset[int] | None
@@ -143,15 +141,17 @@ class RowFilter(NamedTuple):
     @property
     def ended(self) -> list[int]:
         """Returns the wanted terminal states."""
-        return sorted(self.states & ENDED_CODES if self.states else ENDED_CODES)
+        return sorted(self.states & TERMINAL_CODES if self.states else TERMINAL_CODES)
 
     @property
     def is_open(self) -> bool:
-        """Returns whether open jobs may pass: of these a candidate does not tell the state."""
-        return not self.states or not self.states <= ENDED_CODES
+        """Returns True if open jobs may pass; a candidate does not say which open state it is
+        in.
+        """
+        return not self.states or not self.states <= TERMINAL_CODES
 
     def passing(self, rows: Sequence[Candidate]) -> Sequence[Candidate]:
-        """Returns those that pass."""
+        """Returns the candidates that pass."""
         states, shapes = self
         if shapes is not None:
             rows = [row for row in rows if row.shape in shapes]
@@ -163,7 +163,7 @@ class RowFilter(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """Where an open job waits: `state` and when it may start."""
+    """Where an open job waits: its state, and when it may start."""
 
     job: int
     state: int
@@ -190,9 +190,9 @@ def states_of(wanted: JobFilter) -> frozenset[int]:
     if wanted.failures:
         states = (states & BAD_CODES if states else BAD_CODES) or frozenset({0})
     elif wanted.finished_from is not None or wanted.finished_to is not None:
-        states = (states & ENDED_CODES if states else ENDED_CODES) or frozenset({0})
+        states = (states & TERMINAL_CODES if states else TERMINAL_CODES) or frozenset({0})
     if wanted.dead:
-        # A filter for dead jobs in another state finds nothing; 0 is no job's state.
+        # A filter for dead jobs in another state finds nothing: no job has state 0.
         return (states & {FAILED}) or frozenset({0}) if states else frozenset({FAILED})
     return states
 
@@ -221,12 +221,12 @@ def tells(wanted: JobFilter, spec: bytes) -> bool:
 
 
 def asks_spec(wanted: JobFilter) -> bool:
-    """Returns whether `tells` has anything to check."""
+    """Returns True if the filter needs the spec of a job."""
     return wanted.name is not None or bool(wanted.labels) or wanted.submitted_by is not None
 
 
 def asks_record(wanted: JobFilter) -> bool:
-    """Returns whether `fitting` has anything to check."""
+    """Returns True if the filter needs the whole record of a job."""
     times = wanted.created_from, wanted.created_to, wanted.finished_from, wanted.finished_to
     return any(at is not None for at in times) or bool(wanted.failures) or searches(wanted)
 
@@ -245,7 +245,7 @@ def fitting(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
 
 
 def text_of(record: JobRecord) -> JobText:
-    """Returns what these filters look at, of a whole row."""
+    """Returns the fields that these filters look at, from a whole row."""
     return JobText(
         record.facts.id, record.facts.created_at, record.finished_at, record.failure,
         record.message, record.reason, record.spec,
@@ -288,9 +288,11 @@ def make_view(
 
 
 def tells_state(wanted: JobFilter) -> bool:
-    """Returns whether candidates tell all that the filter asks of states: those of ended jobs."""
+    """Returns True if candidates decide the filter's states: all of them are states of ended
+    jobs.
+    """
     states = states_of(wanted)
-    return not (wanted.dead or wanted.current) and (not states or states <= ENDED_CODES)
+    return not (wanted.dead or wanted.current) and (not states or states <= TERMINAL_CODES)
 
 
 def check_states(wanted: JobFilter, sort: JobSort, can: frozenset[int]) -> None:

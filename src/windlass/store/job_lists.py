@@ -1,13 +1,12 @@
-"""Lists and counts of jobs, the same way on every store, over a few reads that differ.
+"""Lists and counts jobs in the same way on every store, over a few reads that differ.
 
-A list is driven from the narrowest place that holds all wanted states: running jobs from
-`leases`, blocked ones from `waits`, failed ones from an index of their own. Whatever the
-filter, one call looks at `SCAN` rows at most and answers with a cursor, so a search
-through millions of jobs never holds anybody up.
+A list is driven from the narrowest place that holds all wanted states: running jobs from `leases`,
+blocked ones from `waits`, failed ones from an index of their own. Whatever the filter, one call
+reads at most `SCAN` rows and returns a cursor, so a search through millions of jobs blocks nobody.
 
-Ids rise with the times of submission, but for transactions side by side: times of creation are
-found by halving, and `SKEW_MS` more are looked at on both sides. Jobs in the order of their ends
-come from the event log, because an index of ends would make each of them cost more.
+Ids rise with the time of submission, except between concurrent transactions: we find times of
+creation by bisection, and read `SKEW_MS` more on both sides. Jobs in the order of their ends come
+from the event log, because an index of ends would make every job more expensive.
 """
 
 import itertools
@@ -15,20 +14,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
-from windlass.domain.rows.records import JobRecord
-from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
-from windlass.domain.values.errors import InvalidInput
-from windlass.store.job_filters import (
+from windlass.domain.lifecycle.states import (
     ACTIVE_CODES,
-    BAD_CODES,
     BLOCKED,
     COMPLETED,
-    ENDED_CODES,
     FAILED,
     QUEUED,
     REJECTED,
     RETRYING,
     SUSPENDED,
+    TERMINAL_CODES,
+)
+from windlass.domain.rows.records import JobRecord
+from windlass.domain.rows.views import JobCount, JobFilter, JobPage, JobSort, Place, SortedPage
+from windlass.domain.values.errors import InvalidInput
+from windlass.store.job_filters import (
+    BAD_CODES,
     Candidate,
     JobText,
     RowFilter,
@@ -46,14 +47,14 @@ from windlass.store.job_filters import (
 )
 from windlass.store.job_reads import JobReads, Seen, Stretch
 
-SCAN: Final = 5_000  # rows that one call looks at
-CHUNK: Final = 500  # rows that are read at once
-WIDEST: Final = 2_000  # rows that a list reads at once if few of those before matched
-MIN_EXAMINED: Final = 50  # of which at least this many are examined closely
+SCAN: Final = 5_000  # rows that one call reads
+CHUNK: Final = 500  # rows read at once
+WIDEST: Final = 2_000  # rows read at once if few of the earlier ones matched
+MIN_EXAMINED: Final = 50  # at least this many of them are examined closely
 SEARCHED: Final = 1_000  # rows whose texts one call searches
-COUNTED: Final = 10_000  # rows that one count looks at
-EVENTS: Final = 20_000  # events that one list in the order of ends looks at
-SHAPES: Final = 1_000  # shapes that one list in the order of priority looks at
+COUNTED: Final = 10_000  # rows that one count reads
+EVENTS: Final = 20_000  # events read by one list in the order of ends
+SHAPES: Final = 1_000  # shapes read by one list in the order of priority
 SKEW_MS: Final = 600_000  # how far ids and times of creation may be out of order
 FIRST: Final = 2**62  # above every id
 
@@ -61,15 +62,14 @@ _DEPTH: Final = "depth:"
 
 
 class JobLists(JobReads):
-    """The lists of `Views`; each store adds how it reads."""
+    """The job lists of `Views`; each store adds its own reads."""
 
-    growth = 4  # how many times more rows a list reads if few of those before matched
+    growth = 4  # factor by which a list reads more rows if few of the earlier ones matched
 
     async def jobs(self, wanted: JobFilter, cursor: int, limit: int) -> JobPage:
         """Returns jobs with an id below `cursor` (0: all), newest first.
 
-        Each call looks at a bounded number of rows, however many there are, so a page
-        may be short and still have a `next`.
+        Each call reads a bounded number of rows, so a page may be short and still have a `next`.
         """
         above, below = await self._range(wanted)
         below = min(cursor or FIRST, below)
@@ -83,9 +83,9 @@ class JobLists(JobReads):
     async def sorted_jobs(
         self, wanted: JobFilter, sort: JobSort, after: Place | None, limit: int
     ) -> SortedPage:
-        """Returns jobs behind a place of an order, bounded like `jobs`.
+        """Returns jobs after a position of an order, bounded like `jobs`.
 
-        Raises `InvalidInput` if the order cannot show what is wanted.
+        Raises `InvalidInput` if the order cannot show the wanted jobs.
         """
         if wanted.key is not None and sort is not JobSort.NEWEST:
             raise InvalidInput("sort", "newest, for a list by key", sort)
@@ -101,7 +101,7 @@ class JobLists(JobReads):
         return SortedPage(page.jobs, (0, page.next) if page.next else None, page.looked)
 
     async def count_jobs(self, wanted: JobFilter) -> JobCount:
-        """Counts jobs by looking at a bounded number of rows."""
+        """Counts jobs; reads a bounded number of rows."""
         counted = await self._queued_by_counter(wanted)
         if counted is not None:
             return JobCount(counted, 0, True)
@@ -137,7 +137,7 @@ class JobLists(JobReads):
     async def _walk(
         self, wanted: JobFilter, above: int, below: int, limit: int, *, down: bool
     ) -> JobPage:
-        """Returns the first that match between two ids, and reads these alone where that tells."""
+        """Returns the first matching jobs between two ids."""
         row_filter = await self._row_filter(wanted)
         sources = await self._sources(wanted)
         told = tells_state(wanted)
@@ -166,7 +166,7 @@ class JobLists(JobReads):
         return JobPage(found or await self._views(ids), at, looked)
 
     def _widths(self, limit: int) -> Iterator[int]:
-        """Yields how many rows to read at once: few at first, then ever more."""
+        """Yields how many rows to read at once: few at first, then more and more."""
         first = 2 * max(MIN_EXAMINED, limit)
         return (min(first * self.growth**times, WIDEST) for times in itertools.count())
 
@@ -188,7 +188,7 @@ class JobLists(JobReads):
             hint = "filter by namespace, queue or task"
             message = f"one of the others: the jobs are of over {SHAPES} kinds"
             raise InvalidInput("sort", message, JobSort.PRIORITY, hint)
-        known = RowFilter(frozenset(), None)  # they are queued, and of the wanted shapes
+        known = RowFilter(frozenset(), None)  # they are queued and have the wanted shapes
         each = limit if _is_any(wanted, known) else CHUNK
         places = await self._ready_first(allowed, after or (-FIRST, 0), each)
         return await self._pick(wanted, known, places[:each], limit, len(places) >= each)
@@ -201,7 +201,7 @@ class JobLists(JobReads):
         limit: int,
         more: bool,
     ) -> SortedPage:
-        """Returns those of the jobs at some places that match, in this order."""
+        """Returns the jobs at these positions that match, in this order."""
         found: list[JobRecord] = []
         for start in range(0, len(places), CHUNK):
             part = places[start : start + CHUNK]
@@ -215,8 +215,8 @@ class JobLists(JobReads):
     async def _last_finished(
         self, wanted: JobFilter, after: Place | None, limit: int
     ) -> SortedPage:
-        """Walks the event log backwards; the place of a job is the number of its last event."""
-        check_states(wanted, JobSort.FINISHED, ENDED_CODES)
+        """Walks the event log backwards; a job's position is the number of its last event."""
+        check_states(wanted, JobSort.FINISHED, TERMINAL_CODES)
         row_filter = await self._row_filter(wanted)
         oldest, newest = await self._event_bounds()
         below = after[0] if after else newest + 1
@@ -240,10 +240,10 @@ class JobLists(JobReads):
             looked, below = looked + below - start, start
         return SortedPage(found, (below, 0) if below > above + 1 else None, looked)
 
-    # Where times are
+    # Finding times
 
     async def _range(self, wanted: JobFilter) -> tuple[int, int]:
-        """Returns the ids between which jobs of the wanted times are, without the ends."""
+        """Returns two ids; jobs of the wanted times lie strictly between them."""
         above, below = 0, FIRST
         latest = [at for at in (wanted.created_to, wanted.finished_to) if at is not None]
         if wanted.created_from is None and not latest:
@@ -256,7 +256,7 @@ class JobLists(JobReads):
         return above, below
 
     async def _id_behind(self, at: int, newest: int) -> int:
-        """Returns an id above those of jobs created by `at`, and less than a chunk too high."""
+        """Returns an id above all jobs created by `at`, too high by less than a chunk."""
         low, high = 0, newest + 1
         while high - low > CHUNK:
             middle = (low + high) // 2
@@ -268,7 +268,7 @@ class JobLists(JobReads):
         return high
 
     async def _event_behind(self, at: int, oldest: int, newest: int) -> int:
-        """Returns a number above those of events up to `at`, and less than a chunk too high."""
+        """Returns a number above all events up to `at`, too high by less than a chunk."""
         low, high = oldest - 1, newest + 1
         while high - low > CHUNK:
             middle = (low + high) // 2
@@ -279,10 +279,10 @@ class JobLists(JobReads):
                 high = middle
         return high
 
-    # What a list is driven from
+    # Where a list takes its jobs from
 
     async def _sources(self, wanted: JobFilter) -> tuple[Source, ...] | list[int]:
-        """Returns the places that hold all wanted jobs, or their ids where those are few."""
+        """Returns the places that hold all wanted jobs, or the ids if there are few."""
         if wanted.workflow is not None:
             return (Source.WORKFLOW,)
         if wanted.ids:
@@ -319,7 +319,7 @@ class JobLists(JobReads):
         if len(found) == 1:
             return found[0]
         merged = merge(*found, key=lambda row: row.job, reverse=down)
-        # A blocked job that still runs is in two of them.
+        # A blocked job that still runs is in two places.
         return list({row.job: row for row in merged}.values())[:width]
 
     async def _next_of(
@@ -343,7 +343,7 @@ class JobLists(JobReads):
         return Seen(row_filter.passing(rows), len(rows), rows[-1].job if rows else 0, ended)
 
     async def _row_filter(self, wanted: JobFilter) -> RowFilter:
-        """Returns what candidates tell, with the shapes that the filter allows."""
+        """Returns the filter on candidates, with the shapes that it allows."""
         shapes = None
         if not (wanted.namespaces is None and wanted.queue is None and wanted.task is None):
             known = await self._shapes()
@@ -362,7 +362,7 @@ class JobLists(JobReads):
     async def _some(
         self, wanted: JobFilter, row_filter: RowFilter, ids: Sequence[int], limit: int
     ) -> list[JobRecord]:
-        """Returns the first of these that match, in this order."""
+        """Returns the first matching jobs of these, in this order."""
         if _is_any(wanted, row_filter):
             return await self._views(ids[:limit])
         light = {row.job: row for row in await self._light(sorted(ids, reverse=True))}
@@ -372,7 +372,7 @@ class JobLists(JobReads):
     async def _take(
         self, wanted: JobFilter, row_filter: RowFilter, rows: Sequence[Candidate], limit: int
     ) -> list[JobRecord]:
-        """Returns the first that match, and reads little more than these."""
+        """Returns the first matching candidates; reads few more than it returns."""
         likely = row_filter.passing(rows)
         close = CHUNK if asks_record(wanted) or asks_spec(wanted) else max(MIN_EXAMINED, limit)
         found: list[JobRecord] = []
@@ -392,7 +392,7 @@ class JobLists(JobReads):
         return self._chosen(wanted, await self._views(ids))
 
     def _chosen(self, wanted: JobFilter, views: Sequence[JobRecord]) -> list[JobRecord]:
-        """Returns those that are in the wanted states, and current if that is asked for."""
+        """Returns the jobs in the wanted states; only current ones if the filter says so."""
         states = states_of(wanted)
         if wanted.dead or wanted.current:
             views = [view for view in views if not view.facts.superseded_by]
@@ -404,7 +404,9 @@ class JobLists(JobReads):
         rows: Sequence[Candidate],
         texts: Mapping[int, JobText] | None = None,
     ) -> list[int]:
-        """Returns those that match but perhaps for their states; reads texts not given."""
+        """Returns the jobs that match apart from their states; reads the texts that were not
+        given.
+        """
         ids = [row.job for row in rows]
         if wanted.ids:
             named = frozenset(wanted.ids)
@@ -421,7 +423,7 @@ class JobLists(JobReads):
     async def _count(
         self, wanted: JobFilter, row_filter: RowFilter, rows: Sequence[Candidate]
     ) -> int:
-        """Counts what `_matching` returns, and reads no more than that takes."""
+        """Counts matching jobs, and reads no more than that needs."""
         if wanted.dead or wanted.current:
             return len(await self._matching(wanted, row_filter, rows))
         ids = await self._candidates(wanted, row_filter.passing(rows))
@@ -436,7 +438,7 @@ class JobLists(JobReads):
         return sum((ended[job] or standing.get(job, QUEUED)) in row_filter.states for job in ids)
 
     async def _queued_by_counter(self, wanted: JobFilter) -> int | None:
-        """Returns how many jobs are queued where counters tell: in one queue, or in all."""
+        """Returns how many jobs are queued, in one queue or in all, if counters know."""
         plain = JobFilter(states=(QUEUED,), queue=wanted.queue)
         if wanted != plain:
             return None
@@ -444,7 +446,9 @@ class JobLists(JobReads):
         return sum(depths.values()) if wanted.queue is None else depths.get(wanted.queue, 0)
 
     async def failed_jobs(self, looked: int) -> list[JobRecord]:
-        """Returns failed and rejected jobs without a successor, of the newest that ended badly."""
+        """Returns failed and rejected jobs without a successor, among the newest that ended
+        badly.
+        """
         rows = await self._scan(Source.BAD, FIRST, looked, None)
         ids = [row.job for row in rows if row.ended in (FAILED, REJECTED)]
         records = await self._records(ids)
@@ -458,11 +462,11 @@ class JobLists(JobReads):
 
 
 def _most(wanted: JobFilter) -> int:
-    """Returns at how many rows a call looks: texts take longer than the rest."""
+    """Returns how many rows one call reads: texts take longer than the rest."""
     return SEARCHED if searches(wanted) else SCAN
 
 
 def _is_any(wanted: JobFilter, row_filter: RowFilter) -> bool:
-    """Returns whether all jobs match that the columns of candidates let pass."""
+    """Returns True if every candidate that passes by its columns matches."""
     asks = asks_record(wanted) or asks_spec(wanted) or wanted.dead or wanted.current
     return row_filter.is_any and not asks and not wanted.ids

@@ -1,4 +1,4 @@
-"""What lists of jobs need of a store: one read each, by an index."""
+"""The reads that job lists need from a store, each by an index."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ _SCANS_UP = {
 
 
 class Stretch(NamedTuple):
-    """Rows of jobs to look at from an id on: `most` of them, or until `width` pass."""
+    """Rows of jobs to read from an id on: at most `most`, or until `width` pass."""
 
     start: int
     most: int
@@ -38,10 +38,10 @@ class Stretch(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The candidates of a stretch that pass: `looked` rows were looked at, the last is `at`.
+    """The candidates of a stretch that pass; `looked` rows were read, the last one is `at`.
 
-    `at` is 0 if there were none, and `ended` tells that nothing is behind them. If the store read
-    the texts as well, `texts` has them.
+    `at` is 0 if there were none; `ended` says that no rows follow. `texts` are the texts, if the
+    store has read them as well.
     """
 
     rows: Sequence[Candidate]
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
 
 
 class JobReads(Role, ABC):
-    """The reads. Answers by id leave out unknown ids."""
+    """The reads. Unknown ids are left out."""
 
     @abstractmethod
     async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
@@ -90,11 +90,11 @@ class JobReads(Role, ABC):
     async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
         """Returns the ranks of ready jobs of some shapes with the jobs, ascending.
 
-        They are the first `count` at least, if there are so many.
+        These are at least the first `count`, if there are that many.
         """
 
     async def _ends_between(self, start: int, below: int, count: int) -> list[Place]:
-        """Returns the last events from number `start` on that ended jobs, with the jobs."""
+        """Returns the last events, from number `start` on, that ended jobs, with the jobs."""
         rows = await self._session.fetch("ends_between", start, below, count)
         return [(number, job) for number, job in rows]
 
@@ -140,14 +140,14 @@ class JobReads(Role, ABC):
         return {row.job: row for row in await self._by_ids(Lease, "read_leases", ids)}
 
     async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
-        """Returns where those of these jobs stand that are in `waits` or `due`."""
+        """Returns the places of the jobs that are in `waits` or `due`."""
         return await self._by_ids(Standing, "standings", ids)
 
     async def _counters(self) -> Mapping[str, int]:
         return dict(await self._session.fetch("counters"))
 
     async def _by_ids(self, kind: type[R], query: str, ids: Sequence[int]) -> list[R]:
-        """Returns records of these ids, of which there may be none."""
+        """Returns the records of these ids; there may be no ids."""
         return await self._session.rows(kind, query, self._session.integers(ids)) if ids else []
 
     async def _fetch(self, query: str, ids: Sequence[int]) -> list[Any]:

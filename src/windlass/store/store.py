@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 class News(NamedTuple):
-    """What other engines on the same store should hear of a commit.
+    """What other engines on the same store should know about a commit.
 
-    `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer,
-    `due_at` the earliest new entry in `due` (0: none), `catalog` whether queues,
-    shapes or workers' metadata changed, `ended` and `ended_workflows` jobs and workflows that
-    have ended, where the store passes that on, `inbox` whether a user's transaction submitted jobs,
-    `stacks` attempts whose workers are asked for their stacks.
+    `arrivals` are new ready jobs, `pokes` workers whose sync has something to answer, `due_at` the
+    earliest new entry in `due` (0: none), `catalog` whether queues, shapes or workers' metadata
+    changed, `ended` and `ended_workflows` jobs and workflows that have ended, if the store reports
+    them, `inbox` whether a user's transaction submitted jobs, `stacks` attempts whose workers are
+    asked for their stacks.
     """
 
     arrivals: tuple[tuple[int, int, int, int], ...] = ()  # shape, rank, job, how many
@@ -28,6 +28,35 @@ class News(NamedTuple):
     ended_workflows: tuple[int, ...] = ()
     inbox: bool = False
     stacks: tuple[tuple[int, int, int, int, int], ...] = ()  # see `engine/sync/stacks.py`
+
+
+class Hearers:
+    """The callbacks that hear the news of other engines."""
+
+    def __init__(self) -> None:
+        self._hearers: dict[object, Callable[[News], None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._hearers)
+
+    def add(self, hear: Callable[[News], None]) -> Callable[[], None]:
+        """Calls `hear` for each piece of news, until the returned function is called."""
+        key = object()
+        self._hearers[key] = hear
+
+        def stop() -> None:
+            self._hearers.pop(key, None)
+
+        return stop
+
+    def tell(self, news: News) -> None:
+        """Tells all of them."""
+        for hear in list(self._hearers.values()):
+            hear(news)
+
+    def clear(self) -> None:
+        """Tells them nothing more."""
+        self._hearers.clear()
 
 
 class Store(Protocol):
@@ -68,7 +97,7 @@ class Store(Protocol):
         ...
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Calls `hear` for other engines' news; answers how to stop."""
+        """Calls `hear` for other engines' news, until the returned function is called."""
         ...
 
     async def close(self) -> None: ...

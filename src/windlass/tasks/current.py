@@ -158,7 +158,9 @@ def _check_progress(value: object) -> None:
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise InvalidInput("progress", "a JSON value", str(error)) from None
     if size > PROGRESS_LIMIT:
-        raise InvalidInput("progress", f"at most {PROGRESS_LIMIT} bytes as JSON", f"{size} bytes")
+        raise InvalidInput(
+            "progress", f"at most {PROGRESS_LIMIT:,} bytes as JSON", f"{size:,} bytes"
+        )
 
 
 def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle, entries
 from windlass.domain.explain.smallest_change import nearest, satisfied, steps_for
-from windlass.domain.matching.clauses import canonical_requires
-from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.matching.clauses import canonical_requires, canonical_resources
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
 

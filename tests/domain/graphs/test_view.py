@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.domain.graphs.drawn import graph_of, graphs
 from windlass.domain.graphs.graph import Graph, GraphBuilder
 from windlass.domain.graphs.groups import FEW, stem_of
-from windlass.domain.graphs.layout import arrange
-from windlass.domain.graphs.view import MAX_BOXES, Box, Levels, View, add_up, count_states
+from windlass.domain.graphs.view import MAX_BOXES, Box, Levels, View, add_up, arrange, count_states
 
 EXAMPLES = settings(max_examples=8, deadline=None)
 

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.matching.clauses import Clause, canonical_requires, parse_clause, target
+from windlass.domain.matching.clauses import (
+    Clause,
+    canonical_requires,
+    canonical_resources,
+    parse_clause,
+    target,
+)
 from windlass.domain.matching.matching import (
     Mismatch,
     all_mismatches,
@@ -12,7 +18,6 @@ from windlass.domain.matching.matching import (
     merge_metadata,
     metadata_digest,
 )
-from windlass.domain.matching.resources import canonical_resources
 
 GIB = 1024**3
 

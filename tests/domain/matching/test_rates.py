@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
+from windlass.domain.matching.shapes import Rate, opens_at, read_starts, room_in, write_starts
 
 
 @given(st.integers(1, 5), st.integers(1, 50), st.lists(st.integers(0, 20), max_size=60))

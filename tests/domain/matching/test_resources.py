@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.matching.resources import canonical_resources, resource_key
+from windlass.domain.matching.clauses import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
 
 

@@ -3,8 +3,7 @@
 import msgspec
 import pytest
 
-from windlass.domain.matching.clauses import canonical_requires
-from windlass.domain.matching.resources import canonical_resources
+from windlass.domain.matching.clauses import canonical_requires, canonical_resources
 from windlass.domain.matching.shapes import Shape, can_run, shape_digest, shape_mismatches
 
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.domain.pools.pool_fleets import NOW, pool, target
-from windlass.domain.pools.flow import spare_flow
 from windlass.domain.pools.scale import MILLI, Host, Target
-from windlass.domain.pools.sizing import Fleet, PoolNow, Verdict, size, what_if
+from windlass.domain.pools.sizing import Fleet, PoolNow, Verdict, size, spare_flow, what_if
 
 TARGET_MS = 5_000
 

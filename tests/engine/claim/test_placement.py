@@ -7,7 +7,7 @@ import pytest
 from tests.engine.jobs.test_limits import at_most
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import MINUTE, SECOND, Rig
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.fleet.queues import adopt_leases
 from windlass.messages.sync import Assignment

@@ -19,7 +19,7 @@ from tests.store.conformance.driver import KINDS
 from tests.support.specs import spec_of
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.engine.engine import Engine
 from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.messages.sync import Assignment

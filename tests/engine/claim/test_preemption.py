@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.support.agent import Agent
 from tests.engine.support.rig import SECOND, Rig
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.messages.sync import Assignment
 from windlass.messages.workers import QueueLimits
 

@@ -3,7 +3,7 @@
 from tests.engine.explain.test_explain_job import actions, kinds
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.job.forms import NEVER
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.messages.workers import QueueLimits
 

@@ -11,7 +11,7 @@ from tests.engine.support.rigs import Rigs
 from windlass.domain.explain.explanation import Explanation, Step
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.messages.workers import QueueLimits
 

@@ -5,7 +5,7 @@ import pytest
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.values.errors import NotFound
 from windlass.messages.workers import QueueLimits

@@ -10,7 +10,7 @@ from tests.engine.support.rig import SECOND, Rig
 from tests.engine.support.rigs import Rigs
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.matching.workers import WorkerStatus
 
 KINDS: list[dict[str, Any]] = [

@@ -6,8 +6,7 @@ import pytest
 
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.rows.event_lines import WorkerName, render
-from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.events import Event, EventKind, WorkerName, render
 from windlass.engine.history.events import EventLines, WorkerNames, read_new
 
 

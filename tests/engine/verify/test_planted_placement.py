@@ -11,7 +11,7 @@ from tests.support.running import run
 from tests.support.specs import spec_of
 from windlass.domain.config import Config
 from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.rates import Rate
+from windlass.domain.matching.shapes import Rate
 from windlass.domain.rows.events import Event, EventKind
 from windlass.engine.engine import Engine
 from windlass.engine.verify.check import judge, verify

@@ -128,3 +128,12 @@ def test_processes_that_start_after_an_edit_run_the_old_code(
 
     code = CodeStore(search_path(path, sys.path))
     on_python(body, slots=1, env={"PYTHONPATH": path}, code=code)
+
+
+def test_connections_end_with_the_store_whoever_holds_the_other_end(store: CodeStore) -> None:
+    async def scene() -> None:
+        with store.connect() as asking:
+            store.close()
+            assert asking.recv(1) == b""
+
+    asyncio.run(scene())

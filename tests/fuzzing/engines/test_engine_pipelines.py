@@ -17,7 +17,7 @@ from windlass_fuzz.sources.git_commits import GitCommitSource
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.pipeline import Pipeline
 
-LIMIT_MS = 120_000  # runs end at the first bug
+LIMIT_MS = 600_000  # runs end at the first bug
 
 # Two functions, of which each test reaches one; the bug comes into `numbers`.
 SOURCE = """\

@@ -14,7 +14,7 @@ from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass_fuzz.buckets.bucket import PreconditionFailed, Stored
 from windlass_fuzz.buckets.layout import build_key, coverage_key
 from windlass_fuzz.coverage.coverage_map import CoverageMap, Function, encode
-from windlass_fuzz.engines.engine import EngineFailed
+from windlass_fuzz.engines.engine import EngineFailed, Statistics
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.roles.corpus import Corpus
@@ -34,6 +34,7 @@ fi
 echo fine
 """
 
+LONG_MS = 600_000  # a limit, not a wait
 HANGS = "#!/bin/sh\nif grep -q never $1; then sleep 1000; fi\necho fine\n"
 
 
@@ -297,3 +298,46 @@ def test_an_input_of_the_corpus_that_hangs_is_a_finding_and_leaves_the_corpus(
     texts = {path.read_text() for path in left.iterdir()}
     assert "input 2" in texts
     assert not [text for text in texts if "never" in text]
+
+
+class FiledEarly(Exception):
+    """A finding is in the bucket while its engine still runs."""
+
+
+def test_a_bug_is_a_finding_while_its_engine_still_runs(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good = world.commit("good")
+    bad = world.commit("bad", solver_sh=BROKEN, **{"tests/bad.txt": "limit 0"})
+    run(world.build_and_schedule(good, bad))
+
+    def look(_: Statistics) -> None:
+        if any(key.endswith("/report.md") for key in world.objects("findings")):
+            raise FiledEarly
+
+    with pytest.raises(FiledEarly):
+        run(world.fuzz(bad, budget_ms=LONG_MS, on_progress=look))
+    (finding,) = run(findings_of(world))
+    assert (finding.introduced_by, finding.moments["dated"] > 0) == (bad, True)
+    page = run(world.bucket.get(f"solvers/scripted/findings/{finding.key}/report.md"))
+    assert page is not None
+    assert "## Time line" in page.body.decode()
+
+
+def test_a_search_by_hand_builds_what_is_missing_and_a_lost_build_is_made_again(
+    tmp_path: Path,
+) -> None:
+    world = World(tmp_path)
+    good = world.commit("good")
+    guilty = world.commit("guilty", solver_sh=BROKEN, **{"tests/bad.txt": "limit 0"})
+    later = world.commit("later", solver_sh=f"{BROKEN}# later\n")
+    run(world.build_and_schedule(good, later))
+    run(fuzz_until_bug(world, later))
+    (finding,) = run(findings_of(world))
+    assert (finding.introduced_by, len(finding.suspects)) == (later, 2)
+    commands = Commands(world)
+    (exact,) = commands.ask("findings", "bisect", "scripted", finding.key)
+    assert (exact["introduced_by"], len(exact["suspects"])) == (guilty, 1)
+
+    run(world.bucket.delete([build_key("scripted", "production", later)]))
+    shown = commands.ask("findings", "reproduce", "scripted", finding.key)
+    assert (shown["commit"], shown["shown"]) == (later, True)

@@ -142,7 +142,7 @@ def test_a_combination_whose_build_is_gone_does_not_stop_the_others(tmp_path: Pa
     (tmp_path / archive).unlink()
     report = run(world.fuzz(budget_ms=3_000))
     assert report.outcome == "fuzzed"
-    assert combinations(report)["one-strict"] == "unhealthy"
+    assert combinations(report)["one-strict"] == "lost"
 
 
 def test_inputs_wait_for_their_own_combination(tmp_path: Path) -> None:

@@ -214,8 +214,8 @@ def test_private_kinds_are_confidential_at_gitlab(tmp_path: Path) -> None:
             store = await stored(world, secret, a_finding("1" * 16, kind="assertion"))
             await sync_all(filer(world, server, **rules), store)
             assert [one["confidential"] for one in server.issues] == [True, False]
-            assert server.issues[0]["labels"] == ["fuzzing", "asan", "security"]
-            assert server.issues[1]["labels"] == ["fuzzing"]
+            assert server.issues[0]["labels"] == ["fuzzing", "severity-medium", "asan", "security"]
+            assert server.issues[1]["labels"] == ["fuzzing", "severity-medium"]
             server.confidential = False
             await stored(world, a_finding("2" * 16, kind="sanitizer"))
             with pytest.raises(WindlassError, match="confidential"):
@@ -408,7 +408,7 @@ def test_a_dry_run_says_what_would_be_filed_and_asks_nobody(tmp_path: Path) -> N
     assert (code, err) == (0, "")
     opening, closing, rest = out.splitlines()
     assert opening.startswith(f"would file with group/solver: {'0' * 16} scripted: assertion 0")
-    assert opening.endswith("(private; labels fuzzing, security; input withheld)")
+    assert opening.endswith("(private; labels fuzzing, severity-medium, security; input withheld)")
     assert closing.startswith(f"would close {server.address}/issues/7: {'1' * 16}")
     assert rest.startswith("would write a summary to group/solver:")
     assert sorted(path.name for path in (tmp_path / "bucket").rglob("*")) == before

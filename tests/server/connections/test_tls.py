@@ -123,7 +123,7 @@ def test_a_new_certificate_is_used_without_a_restart_and_open_connections_stay(
             await old.send(request())
             answer = await old.answer()
             assert status_of(answer) == 200
-            assert b"strict-transport-security: max-age=" in answer.lower()
+            assert b"strict-transport-security: max-age=31536000" in answer.lower()
             old.close()
 
     run(scenario())

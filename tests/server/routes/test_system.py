@@ -9,7 +9,7 @@ import httpx
 
 from tests.support.running import run
 from tests.support.running_server import RunningServer, error_of, job, running_server
-from windlass.engine.transaction.counters import Metrics
+from windlass.engine.transaction.effects import Metrics
 from windlass.messages.sync import Finished
 from windlass.server.metrics import Meters
 

@@ -253,6 +253,7 @@ ASK: list[Step] = [
     lambda tx: tx.jobs.hold([1, 2]),
     lambda tx: tx.jobs.results([1, 4]),
     lambda tx: tx.leases.read([1, 2, 3]),
+    lambda tx: tx.leases.newer({1: 0, 2: 5}),
     lambda tx: tx.limits.lock_free([1]),
     lambda tx: tx.limits.read([1, 2]),
     lambda tx: tx.log.newest(),
@@ -334,4 +335,5 @@ ASK: list[Step] = [
     lambda tx: tx.retention.try_lock(),
     lambda tx: tx.retention.trim_events(1),
     lambda tx: tx.retention.forget_commits(),
+    lambda tx: tx.log.fold(),
 ]

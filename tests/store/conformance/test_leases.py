@@ -170,6 +170,14 @@ def test_the_leases_of_workers_ascend_by_number(store: Driver) -> None:
     assert [lease.job for lease in told] == [5, 4, 2, 1]
 
 
+def test_newer_leases_are_those_with_higher_numbers(store: Driver) -> None:
+    for job, holder in ((1, 7), (2, 5), (3, 7), (4, 5), (5, 6)):
+        lease_jobs(store, job, worker=holder)
+    first = store.transact(lambda tx: tx.leases.of_workers([7]))[0].lease
+    told = store.transact(lambda tx: tx.leases.newer({7: first, 5: 0, 9: 0}))
+    assert [lease.job for lease in told] == [2, 3, 4]
+
+
 def test_leases_are_counted_by_worker(store: Driver) -> None:
     lease_jobs(store, 1, 2, worker=7)
     lease_jobs(store, 3, worker=7, incarnation=2, state=ASSIGNED)

@@ -97,6 +97,15 @@ def test_counters_are_summed_over_the_engines(store: Driver) -> None:
     assert store.snapshot().counters == (("depth", 3), ("orphans", 1), ("retries", 7))
 
 
+def test_counters_that_are_folded_stay_the_same(store: Driver) -> None:
+    many = {f"depth:{number}": 1 for number in range(600)}
+    store.transact(lambda tx: tx.log.bump({**many, "retries": 2}))
+    store.transact(lambda tx: tx.log.bump({**dict.fromkeys(many, -1), "retries": 1}))
+    for _ in range(2):
+        store.transact(lambda tx: tx.log.fold())
+        assert store.snapshot().counters == (("retries", 3),)
+
+
 def test_a_snapshot_leaves_out_counters_that_came_back_to_zero(store: Driver) -> None:
     store.transact(lambda tx: tx.log.bump({"depth": 4, "retries": 1}))
     store.reopen("s2")

@@ -15,7 +15,7 @@ from tests.support.waiting import until
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.postgres import outcome, transactions
+from windlass.store.postgres import failures, transactions
 from windlass.store.postgres.failures import raise_as_unavailable
 from windlass.store.postgres.roles import PostgresLog
 from windlass.store.postgres.store import PostgresStore
@@ -87,7 +87,7 @@ def test_a_commit_that_never_arrived_is_found_not_to_have_happened(
 def test_an_outcome_nobody_can_tell_is_said_to_be_unknown(
     open_store: OpenStore, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.2)
+    monkeypatch.setattr(failures, "GIVE_UP_SECONDS", 0.2)
 
     async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:
         proxy.fault = Fault.LOSE_REPLY
@@ -107,7 +107,7 @@ def test_a_server_that_takes_no_writes_is_not_asked(
     open_store: OpenStore, postgres_dsn: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The address may lead to a standby by now, which can lack what was committed."""
-    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.5)
+    monkeypatch.setattr(failures, "GIVE_UP_SECONDS", 0.5)
     name = postgres_dsn.rpartition("/")[2]
 
     async def check(store: PostgresStore, witness: PostgresStore, proxy: Proxy) -> None:

@@ -125,6 +125,7 @@ HOT = {
     "next_due": {"due_at"},
     "lock_leases": {"leases_pkey"},
     "leases_of_workers": {"leases_worker"},
+    "newer_leases": {"leases_worker"},
     "marked_leases": {"leases_told"},
     "loads": {"leases_worker", "jobs_pkey"},
     "count_leases": {"leases_worker"},

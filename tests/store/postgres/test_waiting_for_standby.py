@@ -16,7 +16,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.engine.engine import Engine
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
-from windlass.store.postgres import outcome
+from windlass.store.postgres import failures
 from windlass.store.postgres.store import PostgresStore
 
 LIMIT_S = 60
@@ -130,7 +130,7 @@ async def standby_of(primary: PostgresServer, dsn: str) -> AsyncIterator[Standby
 def test_what_shows_and_waits_for_a_standby_is_not_said_to_be_committed(
     primary: PostgresServer, dsn: str, submit: Submit, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", 0.5)
+    monkeypatch.setattr(failures, "GIVE_UP_SECONDS", 0.5)
 
     async def check() -> None:
         async with engine_on(dsn, "a") as engine, standby_of(primary, dsn) as standby:
@@ -151,7 +151,7 @@ def test_what_shows_and_waits_for_a_standby_is_not_said_to_be_committed(
 def test_a_repeated_submission_is_answered_once_the_first_is_durable(
     primary: PostgresServer, dsn: str, submit: Submit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outcome, "GIVE_UP_SECONDS", LIMIT_S)
+    monkeypatch.setattr(failures, "GIVE_UP_SECONDS", LIMIT_S)
 
     async def check() -> None:
         async with (

@@ -54,6 +54,7 @@ WALKS = {
     "census_of_workers": "a row for each worker, once in a scrape",
     "newest_event": "stops at the first row, from the end",
     "gaps": "one for each failover or restored backup",
+    "unstarted_runs": "its inner query stops at its bound",
 } | {name: "a snapshot is everything" for name in QUERIES if name.startswith("all_")}
 
 

@@ -18,9 +18,9 @@ def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> No
             await rig.files.log_line(job)
             agent.signal(signal.SIGTERM)
             await rig.bridge.wants_nothing()
-            waiting = await rig.submit("true")
-            while (await rig.engine.explain.job(waiting)).waiting_for == ():
+            while (await rig.store.snapshot()).workers[0].status != WorkerStatus.DRAINING:
                 await rig.bridge.wants_nothing()  # until the first of them was answered
+            waiting = await rig.submit("true")
             await _open(gate)
             assert await agent.process.wait() == 0
             assert state_of(await rig.ended(job)) == "completed"

@@ -13,7 +13,7 @@ from windlass.ports.gateway import Holder
 from windlass.worker.agent.direct import DirectGateway
 
 MIB = 1024 * 1024
-FLOOD = 200 * MIB
+FLOOD = 128 * MIB
 # What may wait in the agent is far below; an unbounded one reaches the size of the flood.
 GROWTH = 64 * MIB
 FUNCTIONS = "tests.executors.functions"

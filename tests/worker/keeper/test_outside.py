@@ -95,7 +95,8 @@ def test_the_keeper_ends_it_when_its_guard_was_killed(tmp_path: Path) -> None:
 
 
 def test_a_process_that_watches_over_it_lives_as_long_as_its_job(tmp_path: Path) -> None:
-    line = "(setsid env -i sh -c 'echo $$ > {folder}/pid; sleep 600; :' c1 &); exec sleep 600"
+    watch = "echo $$ > {folder}/new; mv {folder}/new {folder}/pid; sleep 600; :"
+    line = f"(setsid env -i sh -c '{watch}' c1 &); exec sleep 600"
 
     async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
         words = ["sh", "-c", line.format(folder=tmp_path)]

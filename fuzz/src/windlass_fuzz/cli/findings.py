@@ -12,6 +12,7 @@ from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
 from windlass.cli.output.text import print_json, say
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.quantities import parse_duration_ms
 from windlass_fuzz.cli.app import (
     DEFAULT_LOCATION,
     DryRun,
@@ -29,7 +30,8 @@ from windlass_fuzz.engines.signature import is_surely_same
 from windlass_fuzz.errors import InvalidSetting
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.findings.record import Finding
-from windlass_fuzz.findings.report import blamed, branches_in_short, input_name, render
+from windlass_fuzz.findings.report import blamed, branches_in_short, input_name, render, summary
+from windlass_fuzz.findings.severity import by_severity, severity_of
 from windlass_fuzz.findings.sightings import mark_closed, quarantine, release
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.processes.workspace import workspace
@@ -68,16 +70,26 @@ def list_findings(
     async def step(context: FuzzContext) -> list[Finding]:
         return [f async for f in FindingStore(context.pipeline).all(warn) if all or f.live]
 
-    found = run_step(solver, location, step, reading=True)
+    found = sorted(run_step(solver, location, step, reading=True), key=by_severity)
     if json:
         print_json(found)
         return
     rows: list[tuple[object, ...]] = [
-        (f.key, f.state, f.kind.replace("_", " "), f.title, blamed(f), f.times,
+        (f.key, f.state, severity_of(f), f.kind.replace("_", " "), f.title, blamed(f), f.times,
          count_of(f.size, "byte"), f.issue)
         for f in found
     ]  # fmt: skip
-    columns = ["finding", "state", "kind", "title", "introduced by", "seen", "input", "issue"]
+    columns = [
+        "finding",
+        "state",
+        "severity",
+        "kind",
+        "title",
+        "introduced by",
+        "seen",
+        "input",
+        "issue",
+    ]
     if any(f.branches for f in found):
         columns.append("branches")
         rows = [(*row, branches_in_short(f)) for row, f in zip(rows, found, strict=True)]
@@ -123,8 +135,33 @@ def reproduce(
     location: Location = DEFAULT_LOCATION,
     json: Json = False,
 ) -> None:
-    """Run a finding's input again; exit with 1 if it no longer shows the bug."""
+    """Run a finding's input again; exit with 1 if it no longer shows the bug.
+
+    If the build is gone, the commit is checked out and built on this machine.
+    """
     reproduce_finding(solver, finding, commit, input, location, json)
+
+
+@findings.command
+def bisect(
+    solver: SolverName,
+    finding: FindingKey,
+    /,
+    *,
+    budget: Annotated[str, Parameter(help="How long the search may take.")] = "30m",
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Search again for the commits that brought and fixed a bug, building what is missing."""
+    budget_ms = parse_duration_ms(budget, "budget")
+
+    async def step(context: FuzzContext) -> Finding:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "findings") as folder:
+            role = Fuzzer(context.solver, context.pipeline, folder, progress.notify)
+            return await stop_on_sigterm(role.bisect(finding, budget_ms))
+
+    _print_each([run_step(solver, location, step)], json, summary, "")
 
 
 @findings.command

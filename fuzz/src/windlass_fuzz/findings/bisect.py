@@ -107,6 +107,7 @@ class Bisector:
     build: Build | None = None
     combination: str = ""
     tests: Sequence[str] = ()
+    notify: Callable[[str], None] = lambda _: None
 
     async def answer(self, commit: str, question: Question) -> Outcome | None:
         """Returns how the build of a commit handles an input; None if there is no build."""
@@ -337,6 +338,7 @@ class Bisector:
                 return search.answers[commit]
             result = await self.run(commit, question)
             search.answers[commit] = "unclear" if result is None else _outcome(result)
+            self.notify(f"{commit[:12]}: {search.answers[commit]}")
             if result is not None and result.shown:
                 search.note_failure(commit, result, question)
         return search.answers[commit]

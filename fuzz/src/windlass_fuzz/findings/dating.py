@@ -195,6 +195,14 @@ class Dating:
             except WindlassError as error:
                 self.notify(f"{finding.key}: could not search for its origin again: {error}")
 
+    async def again(self, finding: Finding) -> None:
+        """Searches again for the newest origin of a finding, whatever it is."""
+        if finding.origins:
+            place = len(finding.origins) - 1
+            await self._date_again(finding, place, finding.shown_in, False)
+        elif questions := await self.questions(finding, inputs_of(finding)):
+            await self._put(finding, await self.origin(finding.shown_in, questions), None)
+
     async def date_reopened(self, keys: list[str], commit: str) -> None:
         """Searches for the new origin of findings whose known inputs fail again."""
         for key in keys:

@@ -201,6 +201,7 @@ class Finding(msgspec.Struct, kw_only=True, frozen=True):
     inputs: list[KeptInput] = []
     origins: list[Origin] = []
     ends: dict[str, Fix] = {}
+    moments: dict[str, int] = {}
     branches: list[OnBranch] = []
     unsure: str = ""
     note: str = ""

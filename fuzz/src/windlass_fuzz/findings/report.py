@@ -5,10 +5,11 @@ import shlex
 from collections.abc import Callable
 from typing import Literal
 
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_duration, format_moment
 from windlass_fuzz.buckets.layout import plain_ending
 from windlass_fuzz.findings.markdown import code, code_block, count_of
 from windlass_fuzz.findings.record import Finding, OnBranch
+from windlass_fuzz.findings.severity import effect_of, severity_of
 
 Where = Literal["bucket", "check", "archive"]
 SHORT = 12
@@ -30,6 +31,7 @@ def render(finding: Finding, solver: str, location: str, where: Where = "bucket"
             "",
             *_origins(finding),
             *_branches(finding),
+            *_time_line(finding),
             "## Reproduce",
             "",
             *_reproduce(finding, solver, location, where),
@@ -191,10 +193,26 @@ def _branches(finding: Finding) -> list[str]:
     return ["## Branches", "", *rows, ""]
 
 
+def _time_line(finding: Finding) -> list[str]:
+    """Returns how long it took from the commit to the issue."""
+    filed = {"filed": finding.issue_at_ms} if finding.issue_at_ms else {}
+    moments = sorted({**finding.moments, **filed}.items(), key=lambda one: one[1])
+    if not finding.moments:
+        return []
+    first = moments[0][1]
+    rows = [
+        f"- {format_moment(at)} {name}"
+        + (f" (+{format_duration((at - first) // 1_000 * 1_000)})" if number else "")
+        for number, (name, at) in enumerate(moments)
+    ]
+    return ["## Time line", "", *rows, ""]
+
+
 def _facts(finding: Finding) -> list[str]:
     rows = [
         ("found in", f"`{finding.found_in}`, {format_moment(finding.found_at_ms)}"),
         ("reproduced", f"{finding.shown} of {finding.tried} runs, seen {_times_of(finding.times)}"),
+        ("severity", f"{severity_of(finding)} ({effect_of(finding)})"),
         ("engine", finding.engine),
     ]
     origin = finding.current_origin

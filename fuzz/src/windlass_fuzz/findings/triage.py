@@ -103,6 +103,7 @@ class Triage:
     notify: Callable[[str], None] = lambda _: None
     tries: int = TRIES
     where: Where = ANYWHERE
+    built_at_ms: int = 0
     left: list[Path] = field(default_factory=list)
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
@@ -224,11 +225,18 @@ class Triage:
         finding = await self._with_others(
             failure, await self._describe(failure, shown, commit, key)
         )
+        moments = {
+            "committed": await self.dating.bisector.mirror.committed_ms(commit),
+            "built": self.built_at_ms, "first input": _written_ms(failure.paths),
+            "triaged": self.clock.now_ms(),
+        }  # fmt: skip
         dated = await self.dating.date(known, finding, self._questions(failure, finding, known))
+        moments["dated"] = self.clock.now_ms()
         if not (beyond or failure.signature.family):
             finding = await self._reduced(failure, finding, again, waiting, dated)
+            moments["reduced"] = self.clock.now_ms()
         before = await self.dating.compare(finding, dated.last_good)
-        finding = compared(finding, before)
+        finding = msgspec.structs.replace(compared(finding, before), moments=moments)
         return await self.store.update(key, lambda stored: dated.change(stored, finding))
 
     def _questions(
@@ -516,6 +524,11 @@ def _added(one: Reproduction, more: Reproduction) -> Reproduction:
         shown=one.shown + more.shown, tried=one.tried + more.tried,
         signatures=tuple(titles.values()), last=more.last or one.last,
     )  # fmt: skip
+
+
+def _written_ms(paths: list[Path]) -> int:
+    """Returns when the first of these inputs was written."""
+    return min(path.stat().st_mtime_ns for path in paths) // 1_000_000
 
 
 def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:

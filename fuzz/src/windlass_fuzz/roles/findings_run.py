@@ -103,6 +103,15 @@ class FindingsRun:
         found = await triage.run(crashes, commit)
         return Examined(known, triage, found)
 
+    async def triage_more(
+        self, seen: Examined, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int
+    ) -> tuple[list[Finding], list[Path]]:
+        """Triages more failures of a build whose known findings are checked; also returns what is
+        left.
+        """
+        triage = self._triage(build, seen.known, deadline_ms)
+        return await triage.run(crashes, commit), triage.left
+
     async def date_on_branches(self, catalogue: Catalogue, deadline_ms: int) -> None:
         """Finds out since when live findings are on their branches, while there is time."""
         await BranchSearch(self.searches_until(catalogue, deadline_ms), self.branches).run()
@@ -138,7 +147,7 @@ class FindingsRun:
 
     def bisector(self) -> Bisector:
         """Returns the search for origins; it builds missing commits if the solver allows it."""
-        build = self._make if self.solver.bisect == "build" else None
+        build = self.make if self.solver.bisect == "build" else None
         return Bisector(
             self.builds, self.mirror, self.factory.judge, self.pipeline.runtime.clock, TRIES,
             self.solver.commits.extensions, build, self.where.combination, self.solver.tests,
@@ -167,7 +176,7 @@ class FindingsRun:
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
             scratch, clock, deadline_ms if until_ms is None else until_ms, known.catalogue,
-            self.notify, where=self.where,
+            self.notify, where=self.where, built_at_ms=build.metadata.built_at_ms,
         )  # fmt: skip
 
     def _dating(
@@ -178,9 +187,9 @@ class FindingsRun:
             self.solver.findings.inputs, self.notify, self.where,
         )  # fmt: skip
 
-    async def _make(self, commit: str) -> LocalBuild | None:
+    async def make(self, commit: str) -> LocalBuild | None:
         """Builds a commit for a search on this machine; returns None if it cannot be built."""
-        self.notify(f"{commit[:12]}: building it to find the origin")
+        self.notify(f"{commit[:12]}: building it")
         runner = BuildRunner(self.solver, self.mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "bisect-build.log"
         log.write_bytes(b"")

@@ -8,7 +8,7 @@ an answer, does not count.
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
 
@@ -23,14 +23,21 @@ from windlass_fuzz.config.combinations import Combination, combinations_of
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.engines.engine import Statistics, Verdict
 from windlass_fuzz.errors import InvalidSetting
+from windlass_fuzz.findings.fixes import FixSearch
+from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.processes.disk_space import report_disk_full
 from windlass_fuzz.reach.run_measure import RunReach
 from windlass_fuzz.roles.combinations.all_runs import AllRuns, RunLimits
-from windlass_fuzz.roles.combinations.combination_run import CombinationReport, RunSite
+from windlass_fuzz.roles.combinations.combination_run import (
+    CombinationReport,
+    CombinationRun,
+    RunSite,
+)
 from windlass_fuzz.roles.combinations.recheck import recheck_findings
 from windlass_fuzz.roles.engine_factory import EngineFactory, fresh_folder
+from windlass_fuzz.roles.findings_run import FindingsRun
 from windlass_fuzz.roles.fuzz_steps import FuzzSteps
 from windlass_fuzz.roles.run_health import health_key, record_health
 from windlass_fuzz.sources.mirror import Mirror
@@ -103,6 +110,7 @@ class Fuzzer:
     until_bug: bool = False
     quiet_ms: int = 0  # 0: what the solver file says
     base: str | None = None
+    _issues: list[str] = field(default_factory=list)
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
         """Fuzzes the given commit, or the least fuzzed one."""
@@ -194,6 +202,7 @@ class Fuzzer:
         site = RunSite(
             self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
             self.quiet_ms or self.solver.quiet_ms, self.notify, self.on_progress,
+            self._file_issues,
         )  # fmt: skip
         runs = AllRuns(self.solver, site, limits)
         await runs.run(began)
@@ -207,7 +216,8 @@ class Fuzzer:
         )  # fmt: skip
         if report.why:
             report.outcome = "unhealthy"
-        await self._sync_issues(FindingStore(self.pipeline), report)
+        await self._file_issues()
+        report.issues = list(dict.fromkeys(self._issues))
         await self._save_results(runs, report)
         return report
 
@@ -223,13 +233,42 @@ class Fuzzer:
         return self._combination(combination).env
 
     async def fetch_build(self, commit: str, combination: str = "") -> LocalBuild:
-        """Returns the build of a commit; raises if it is gone."""
+        """Returns the build of a commit, made on this machine if it is gone."""
         one = self._combination(combination)
         cache = BuildCache(self.pipeline, fresh_folder(self.work / "builds"), one.name)
-        build = await cache.fetch(await self._full_name(commit))
+        full = await self._full_name(commit)
+        build = await cache.fetch(full)
+        if build is None:
+            self.notify(f"{full[:12]}: its build is gone")
+            build = await (await self._handling(one, full)).make(full)
         if build is None:
             raise NotFound("build of commit", commit)
         return build
+
+    async def bisect(self, key: str, budget_ms: int) -> Finding:
+        """Searches again for the origin and the fix of a finding, building what is missing."""
+        found = await FindingStore(self.pipeline).get(key)
+        origin = found.current_origin
+        one = self._combination(origin.combination if origin else found.combination)
+        solver = msgspec.structs.replace(one.solver, bisect="build")
+        handling = await self._handling(one._replace(solver=solver), found.shown_in)
+        catalogue = Catalogue({found.key: found})
+        dating = handling.searches_until(catalogue, self.pipeline.now_ms() + budget_ms)
+        dating.bisector.notify = self.notify
+        await dating.again(found)
+        if found.fixes and len(found.combinations) <= 1:
+            await FixSearch({one.name: dating}).run(list(catalogue.findings.values()))
+        return catalogue.findings[found.key]
+
+    async def _handling(self, one: Combination, commit: str) -> FindingsRun:
+        """Returns the handler for findings of a combination, outside of a campaign."""
+        mirror = self._mirror()
+        await mirror.fetch()
+        site = RunSite(
+            self.pipeline, self.work, mirror, self.work / "checkout", commit, notify=self.notify
+        )
+        run = CombinationRun(one, site)
+        return run.findings(run.builds("searched-builds"))
 
     def _combination(self, name: str) -> Combination:
         """Returns a combination by name; findings without one get the first."""
@@ -256,15 +295,15 @@ class Fuzzer:
             self.solver, self.pipeline, self.work, self._mirror(), full, self.notify
         )
 
-    async def _sync_issues(self, store: FindingStore, report: FuzzReport) -> None:
+    async def _file_issues(self) -> None:
         """Updates issues; if the project does not answer, the next run does it."""
         options = issue_options(self.solver.issues)
         if options is None:
             return
         tracker = IssueFiler(options, self.solver.name, self.pipeline.runtime.clock)
         try:
-            settled = await tracker.sync_all(store, self.notify)
-            report.issues = [finding.issue for finding in settled]
+            settled = await tracker.sync_all(FindingStore(self.pipeline), self.notify)
+            self._issues += [finding.issue for finding in settled]
         except WindlassError as error:
             self.notify(f"could not update issues: {error}")
         finally:

@@ -251,6 +251,10 @@ class Mirror:
         output = await _git(self._folder, "log", "-1", "--format=%an, %as: %s", commit)
         return output.strip()
 
+    async def committed_ms(self, commit: str) -> int:
+        """Returns when a commit was made."""
+        return int(await self.git("show", "--no-patch", "--format=%ct", commit)) * 1_000
+
     async def in_order(self, commits: list[str]) -> list[str]:
         """Returns those of the commits that exist, ancestors first."""
         known = [commit for commit in commits if await self._has(commit)]

@@ -16,6 +16,7 @@ from windlass.domain.values.errors import Conflict, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.ports.clock import Clock
 from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.severity import by_severity
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.sources.http_api import Refused
 from windlass_fuzz.trackers.branch_notes import has_branch_news, told_now
@@ -145,7 +146,7 @@ class IssueFiler:
         due: list[Finding] = []
         unfiled: list[Finding] = []
         left = self._left_today(known)
-        wanted = list(filter(self.needs_update, known))
+        wanted = sorted(filter(self.needs_update, known), key=by_severity)
         for finding in wanted:
             if not finding.issue:
                 (due if left > 0 else unfiled).append(finding)

@@ -13,6 +13,7 @@ from windlass_fuzz.config.finding_settings import FailureKind
 from windlass_fuzz.config.settings import convert_settings
 from windlass_fuzz.errors import InvalidSetting
 from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.severity import severity_of
 
 TrackerName = Literal["github", "gitlab", "webhook"]
 LabelRule = FailureKind | Literal["private"]
@@ -33,13 +34,13 @@ VARIABLES: Final[Mapping[TrackerName, str]] = {
 class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Where and how findings are filed.
 
-    `project` is OWNER/NAME; for a webhook, `url` is its address, or `env:NAME` to take it from
-    an environment variable. `token` names the variable with the token or the webhook's secret.
-    Findings of the kinds in `private` become confidential issues, in `private_project` if that
-    is given. `labels` adds labels by kind, and for `private`. `attach_input: false` keeps
-    inputs out of issues. Only bugs with a known origin are filed, unless `old` is true. At most
-    `per_run` issues are filed in a run and `per_day` in 24 hours; one summary lists the other
-    findings.
+    `project` is OWNER/NAME; for a webhook, `url` is its address, or `env:NAME` to take it from an
+    environment variable. `token` names the variable with the token or the webhook's secret.
+    Findings of the kinds in `private` become confidential issues, in `private_project` if that is
+    given. Each issue gets its severity as a label; `labels` adds labels by kind, and for `private`.
+    `attach_input: false` keeps inputs out of issues. Only bugs with a known origin are filed,
+    unless `old` is true. At most `per_run` issues are filed in a run and `per_day` in 24 hours; one
+    summary lists the other findings.
     """
 
     tracker: TrackerName = "github"
@@ -83,7 +84,7 @@ class IssueOptions(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         rules = [finding.kind, *(["private"] if self.is_private(finding) else [])]
         given = [self.labels.get(rule, []) for rule in rules]  # type: ignore[call-overload]
         more = [label for one in given for label in ([one] if isinstance(one, str) else one)]
-        return list(dict.fromkeys([self.label, *more]))
+        return list(dict.fromkeys([self.label, f"severity-{severity_of(finding)}", *more]))
 
 
 def issue_options(given: Mapping[str, Any]) -> IssueOptions | None:

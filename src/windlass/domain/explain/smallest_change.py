@@ -12,14 +12,12 @@ from typing import Any, Final
 from windlass.domain.access.rights import Action
 from windlass.domain.explain.explanation import Change, Request, Step
 from windlass.domain.explain.reasons import Group, Matcher, Obstacle
-from windlass.domain.matching.clauses import Clause
+from windlass.domain.matching.clauses import Clause, resource_key, satisfies
 from windlass.domain.matching.functions import MISSING, UNSEEN, VERSIONS
 from windlass.domain.matching.isolation import DEFAULT, WEAKEST
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
-from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.matching.workers import LEAVING, WorkerStatus
-from windlass.domain.values.versions import satisfies
 
 # Statuses that only an operator sets.
 _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})

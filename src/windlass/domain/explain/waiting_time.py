@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
-from windlass.domain.lifecycle.states import TERMINAL, State
+from windlass.domain.lifecycle.states import TERMINAL_CODES, State
 
 Cause = Literal[
     "dependencies", "operator", "not_before", "backoff", "restored", "paused", "limits",
@@ -104,7 +104,7 @@ def spans_of(moves: Iterable[tuple[int, int]], created_at: int, until: int) -> l
         if moved_at > at:
             spans.append(Span(at, moved_at, state))
         at, state = max(at, moved_at), to
-    if until > at and state not in _ENDED:
+    if until > at and state not in TERMINAL_CODES:
         spans.append(Span(at, until, state))
     return spans
 
@@ -186,7 +186,6 @@ def while_true(changes: Iterable[tuple[int, bool]], until: int) -> list[Interval
     return found
 
 
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _BY_STATE: Final[Mapping[int, Cause]] = {
     State.ASSIGNED.code: "assigned",
     State.RUNNING.code: "running",

@@ -5,12 +5,10 @@ from typing import Final, NamedTuple
 
 from windlass.domain.explain.forecast import Span
 from windlass.domain.graphs.graph import Graph
-from windlass.domain.lifecycle.states import TERMINAL, State
+from windlass.domain.lifecycle.states import COMPLETED, TERMINAL_CODES, State
 from windlass.domain.rows.statistics import Summary
 
-ENDED: Final = frozenset(state.code for state in TERMINAL)
 RUNNING: Final = frozenset({State.RUNNING.code, State.CANCELING.code, State.TIMED_OUT.code})
-COMPLETED: Final = State.COMPLETED.code
 
 
 class Times(NamedTuple):
@@ -78,7 +76,7 @@ def estimates(
     found: list[Estimate] = []
     for number, state in enumerate(times.states):
         started = times.started[number]
-        if state in ENDED:
+        if state in TERMINAL_CODES:
             whole = max(0, times.finished[number] - started) if started else 0
             found.append(
                 ended.get(whole) or ended.setdefault(whole, Estimate(whole, _NOTHING, True))
@@ -140,7 +138,7 @@ def progress(times: Times, expected: Sequence[Estimate], chain: Chain) -> Progre
 
     It cannot end before its longest chain, nor before the remaining work is shared out.
     """
-    done = sum(state in ENDED for state in times.states)
+    done = sum(state in TERMINAL_CODES for state in times.states)
     running = sum(state in RUNNING for state in times.states)
     rest = _add(one.left for one in expected)
     unknown = sum(not one.known for one in expected)

@@ -6,6 +6,7 @@ from windlass.domain.access.secrets import secret_clauses
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec
 from windlass.domain.matching.clauses import (
     Clause,
+    canonical_needs,
     canonical_requires,
     function_clause,
     mode_clause,
@@ -22,9 +23,7 @@ from windlass.domain.matching.isolation import (
     check_mode,
     demanded,
 )
-from windlass.domain.matching.rates import Rate, check_rate
-from windlass.domain.matching.resources import canonical_needs
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import Rate, Shape, check_rate
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import check_name
 

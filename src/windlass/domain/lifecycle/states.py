@@ -41,6 +41,22 @@ class State(StrEnum):
     SKIPPED = "skipped", 14  # its condition did not hold, so it does not run
 
 
+# The numbers of the states, for rows and events.
+BLOCKED: Final = State.BLOCKED.code
+QUEUED: Final = State.QUEUED.code
+ASSIGNED: Final = State.ASSIGNED.code
+RUNNING: Final = State.RUNNING.code
+CANCELING: Final = State.CANCELING.code
+TIMED_OUT: Final = State.TIMED_OUT.code
+RETRYING: Final = State.RETRYING.code
+COMPLETED: Final = State.COMPLETED.code
+FAILED: Final = State.FAILED.code
+CANCELED: Final = State.CANCELED.code
+ABORTED: Final = State.ABORTED.code
+REJECTED: Final = State.REJECTED.code
+SUSPENDED: Final = State.SUSPENDED.code
+SKIPPED: Final = State.SKIPPED.code
+
 MEANINGS: Final[Mapping[State, str]] = MappingProxyType(
     {
         State.BLOCKED: "waits for other jobs, or for somebody to unblock it",
@@ -108,6 +124,9 @@ TERMINAL: Final[frozenset[State]] = frozenset(state for state in State if not TR
 ACTIVE: Final[frozenset[State]] = frozenset(
     {State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT}
 )
+
+TERMINAL_CODES: Final = frozenset(state.code for state in TERMINAL)
+ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
 
 TRANSITION_CODES: Final[frozenset[tuple[int, int]]] = frozenset(
     (NEW_CODE if source is None else source.code, to.code)

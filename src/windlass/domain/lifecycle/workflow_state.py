@@ -105,6 +105,9 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return bool(self.on_success or self.on_failure or self.on_end)
 
 
+decode_details = msgspec.json.Decoder(Details).decode
+
+
 _UNDER_WAY: Final = tuple(
     state.code
     for state in (

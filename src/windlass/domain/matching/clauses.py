@@ -1,12 +1,15 @@
-"""One condition on a worker's metadata, as data: `memory>=4GiB`, `ffmpeg:version matches >=5`.
+"""What a job asks of a worker: conditions on its metadata, and the resources that it takes there.
+
+A clause is a condition as data: `memory>=4GiB`, `ffmpeg:version matches >=5,<7`.
 
 Clauses have one canonical form, so that jobs with equal needs share a shape.
 """
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
 from types import MappingProxyType
 from typing import Final
 
@@ -16,9 +19,74 @@ from windlass.domain.access.secrets import KEY_START
 from windlass.domain.matching.functions import MISSING, function_needs
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_size, parse_size, readable_limit
-from windlass.domain.values.versions import EXPECTED as VERSION_EXPECTED
-from windlass.domain.values.versions import parse_specifier
+from windlass.domain.values.quantities import SIZE_LIMIT, format_size, parse_size, readable_limit
+
+Version = tuple[int, ...]
+Condition = Callable[[Version], bool]
+
+EXPECTED: Final = "a version condition such as >=5,<7 or 6.*"
+
+# ffmpeg reports n6.1 and 7.0.2-static, Debian 1:2.3-4; we compare only the dotted numbers.
+_VERSION: Final = re.compile(r"(?:[0-9]{1,9}:)?[vVnN]?([0-9]{1,18}(?:\.[0-9]{1,18})*)(?![0-9])")
+_CONDITION: Final = re.compile(
+    r"(?P<op>==|!=|>=|<=|>|<)?\s*(?P<version>[0-9]{1,18}(?:\.[0-9]{1,18})*)(?P<any>\.\*)?"
+)
+_COMPARE: Final[Mapping[str, Callable[[Version, Version], bool]]] = {
+    "==": eq,
+    "!=": ne,
+    ">=": ge,
+    "<=": le,
+    ">": gt,
+    "<": lt,
+}
+
+
+def parse_version(text: str) -> Version | None:
+    """Returns the dotted numbers at the start of a version; None if there are none."""
+    match = _VERSION.match(text.strip())
+    return _numbers(match[1]) if match else None
+
+
+def parse_specifier(text: str) -> tuple[Condition, ...] | None:
+    """Returns the conditions of a specifier, which must all hold; None if it is invalid."""
+    conditions = []
+    for part in text.split(","):
+        match = _CONDITION.fullmatch(part.strip())
+        op = (match["op"] or "==") if match else ""
+        if match is None or (match["any"] and op not in ("==", "!=")):
+            return None
+        conditions.append(_condition(op, _numbers(match["version"]), bool(match["any"])))
+    return tuple(conditions)
+
+
+def satisfies(version: str, specifier: str) -> bool:
+    """Returns True if a version meets a specifier; an unreadable version never does."""
+    numbers = parse_version(version)
+    conditions = parse_specifier(specifier)
+    if numbers is None or conditions is None:
+        return False
+    return all(condition(numbers) for condition in conditions)
+
+
+def _condition(op: str, wanted: Version, any_rest: bool) -> Condition:
+    compare = _COMPARE[op]
+
+    def holds(version: Version) -> bool:
+        if any_rest:
+            return compare(_padded(version, len(wanted))[: len(wanted)], wanted)
+        width = max(len(version), len(wanted))
+        return compare(_padded(version, width), _padded(wanted, width))
+
+    return holds
+
+
+def _padded(version: Version, width: int) -> Version:
+    return version + (0,) * (width - len(version))
+
+
+def _numbers(text: str) -> Version:
+    return tuple(int(part) for part in text.split("."))
+
 
 Scalar = str | int | float
 
@@ -200,7 +268,7 @@ def _items(key: str, value: Scalar | tuple[Scalar, ...], where: str) -> tuple[Sc
 def _specifier(value: Scalar, where: str) -> str:
     text = "".join(str(value).split())
     if len(text) > _TEXT_LIMIT or parse_specifier(text) is None:
-        raise InvalidInput(where, VERSION_EXPECTED, value)
+        raise InvalidInput(where, EXPECTED, value)
     return text
 
 
@@ -213,3 +281,41 @@ def _exact_text(key: str, value: Scalar, readable: bool) -> str:
 
 def _plain_float(value: float) -> str:
     return format(Decimal(repr(value)), "f")
+
+
+CPUS: Final = "cpus"
+NO_CPUS: Final = (CPUS, 0)  # a job that says so uses none where jobs share processors
+_BUILT_IN: Final = frozenset({"cpus", "memory", "gpus", "disk"})
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+def canonical_resources(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Returns amounts as integers (memory and disk in bytes), sorted, without zeros."""
+    amounts = {name: _amount(name, value) for name, value in resources.items()}
+    return tuple((name, amounts[name]) for name in sorted(amounts) if amounts[name])
+
+
+def canonical_needs(resources: Mapping[str, object]) -> tuple[tuple[str, int], ...]:
+    """Returns a job's needs in the same form, but keeps an explicit 0 of cpus."""
+    found = canonical_resources(resources)
+    none = CPUS in resources and all(name != CPUS for name, _ in found)
+    return tuple(sorted((*found, NO_CPUS))) if none else found
+
+
+def resource_key(name: str) -> str:
+    """Returns the metadata key under which a worker reports how much it has."""
+    return SHORT_NAMES[name] if name in _BUILT_IN else f"resource:{name}"
+
+
+def _amount(name: str, value: object) -> int:
+    if not _NAME.fullmatch(name):
+        expected = "named with letters, digits, _, . and -, at most 100"
+        raise InvalidInput("resources", expected, name)
+    where = f"resources.{name}"
+    if is_size(name):
+        return parse_size(value, where)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value.strip()):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= SIZE_LIMIT:
+        return value
+    raise InvalidInput(where, "a whole number of 0 or more", value)

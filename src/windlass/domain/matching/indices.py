@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.matching.clauses import is_size
-from windlass.domain.matching.resources import resource_key
+from windlass.domain.matching.clauses import is_size, resource_key
 from windlass.domain.values.errors import InvalidInput
 
 Indices = dict[str, tuple[str, ...]]  # by resource

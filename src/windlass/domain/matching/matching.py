@@ -19,18 +19,19 @@ from windlass.domain.matching.clauses import (
     Scalar,
     canonical_clause,
     canonical_requires,
+    canonical_resources,
     is_size,
     parse_clause,
+    resource_key,
+    satisfies,
     short_key,
     target,
 )
 from windlass.domain.matching.functions import MISSING, why_not
 from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.isolation import OFFERED
-from windlass.domain.matching.resources import canonical_resources, resource_key
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import parse_size, readable_size
-from windlass.domain.values.versions import satisfies
 
 __all__ = [
     "SHORT_NAMES",

@@ -9,7 +9,13 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.matching.clauses import is_size
+from windlass.domain.matching.clauses import (
+    CPUS,
+    NO_CPUS,
+    canonical_resources,
+    is_size,
+    resource_key,
+)
 from windlass.domain.matching.indices import (
     Indices,
     indices_key,
@@ -18,7 +24,6 @@ from windlass.domain.matching.indices import (
     variable_of,
 )
 from windlass.domain.matching.matching import APART, PER_WORKER, Mismatch, amount_of
-from windlass.domain.matching.resources import CPUS, NO_CPUS, canonical_resources, resource_key
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted, readable_size

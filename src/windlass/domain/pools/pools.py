@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from windlass.domain.matching.clauses import CPUS, canonical_resources, resource_key
 from windlass.domain.matching.matching import amount_of
-from windlass.domain.matching.resources import CPUS, canonical_resources, resource_key
 from windlass.domain.matching.room import SHARES, Room
 from windlass.domain.matching.shapes import Shape, can_run, shape_mismatches
 from windlass.domain.values.errors import InvalidInput

@@ -12,7 +12,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    QUEUED,
+    TERMINAL_CODES,
+    State,
+)
 from windlass.domain.rows.statistics import bucket_of, middle_of
 
 MINUTE: Final = 60_000
@@ -20,10 +25,7 @@ TEN_MINUTES: Final = 600_000
 HOUR: Final = 3_600_000
 STEPS: Final = (MINUTE, TEN_MINUTES, HOUR)
 
-_ACTIVE: Final = frozenset(state.code for state in ACTIVE)
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 _LOST: Final = FailureClass.WORKER_LOST.code
-_QUEUED: Final = State.QUEUED.code
 
 
 class SeriesKind(IntEnum):
@@ -185,19 +187,19 @@ class Figures(msgspec.Struct, array_like=True):
         elif move.to == State.FAILED.code:
             self.failed += 1
             self.failures[move.failure] = self.failures.get(move.failure, 0) + 1
-        elif move.to in _ENDED:
+        elif move.to in TERMINAL_CODES:
             self.stopped += 1
             self.rejected += move.to == State.REJECTED.code
             self.canceled += move.to == State.CANCELED.code
         elif move.to == State.RETRYING.code:
             self.retried += 1
-        if move.source in _ACTIVE and move.to not in _ACTIVE and move.failure == _LOST:
+        if move.source in ACTIVE_CODES and move.to not in ACTIVE_CODES and move.failure == _LOST:
             self.lost += 1
 
     def sample(self, depth: Mapping[int, int]) -> None:
         """Records how many jobs are in each open state at the end of a minute."""
         self.depth = {state: count for state, count in depth.items() if count}
-        self.high = max(self.high, depth.get(_QUEUED, 0))
+        self.high = max(self.high, depth.get(QUEUED, 0))
 
     def merge(self, other: "Figures") -> None:
         """Adds the figures of the same slot in another queue."""
@@ -228,7 +230,7 @@ def shift(depth: dict[int, int], source: int, to: int, by: int = 1) -> None:
     """Moves jobs from one state to another; ended jobs are not counted."""
     if source:
         depth[source] = depth.get(source, 0) - by
-    if to not in _ENDED:
+    if to not in TERMINAL_CODES:
         depth[to] = depth.get(to, 0) + by
 
 

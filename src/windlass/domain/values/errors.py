@@ -9,7 +9,9 @@ import math
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
 
 GOT_LIMIT = 80
 _MAX_INT_BITS = 256
@@ -141,6 +143,13 @@ class NotFound(WindlassError):
     def details(self) -> dict[str, object]:
         body = {"field": self.kind, "got": _plain(self.id)}
         return {**body, "hint": self.hint} if self.hint else body
+
+
+def existing(kind: str, id: object, found: T | None) -> T:  # noqa: A002 - as shown
+    """Returns what a look-up found; raises `NotFound` if that is None."""
+    if found is None:
+        raise NotFound(kind, id)
+    return found
 
 
 class Lost(NotFound):

@@ -19,7 +19,7 @@ from windlass.domain.lifecycle.failures import (
     FailureClass,
     classify,
 )
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED, COMPLETED, RUNNING, TIMED_OUT
 from windlass.domain.matching.probation import Trouble
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import (
@@ -34,11 +34,6 @@ from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Finished, Refusal, Released, Started, SyncRequest
-
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-COMPLETED = State.COMPLETED.code
-TIMED_OUT = State.TIMED_OUT.code
 
 MAX_CODE = 2**31 - 1
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from windlass.domain.job.forms import MAX_MS
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import RUNNING
 from windlass.domain.lifecycle.timeouts import limits_for
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
@@ -23,11 +23,11 @@ from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.attempts.log_segments import grown
 from windlass.engine.attempts.reports import run_deadline
+from windlass.engine.transaction.arguments import check_id
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
 
-RUNNING = State.RUNNING.code
 WORKER_LOST = FailureClass.WORKER_LOST.code
 Apply = Callable[[Work, Holder, Lease | None], Awaitable[Any]]
 
@@ -61,6 +61,12 @@ async def write_all(work: Work, writes: Sequence[Write]) -> list[Any | WindlassE
     return answers
 
 
+def check_holder(holder: Holder) -> None:
+    """Raises `InvalidInput` for numbers that cannot identify a holder."""
+    for field, number in zip(holder._fields, holder, strict=True):
+        check_id(field, number)
+
+
 def is_held(lease: Lease, holder: Holder) -> bool:
     """Returns True if this is the holder's lease."""
     return lease.job == holder.job and (lease.worker, lease.incarnation, lease.attempt) == (
@@ -68,6 +74,14 @@ def is_held(lease: Lease, holder: Holder) -> bool:
         holder.incarnation,
         holder.attempt,
     )
+
+
+async def held_lease(tx: ReadTx, holder: Holder) -> Lease:
+    """Returns the lease; raises unless this is its holder."""
+    lease = (await tx.leases.read([holder.job])).get(holder.job)
+    if lease is None or not is_held(lease, holder):
+        raise lease_lost(holder)
+    return lease
 
 
 def lease_lost(holder: Holder) -> Conflict:

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED, QUEUED, RUNNING
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.values.ids import PER_EPOCH
@@ -17,13 +17,7 @@ from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment
 
-QUEUED = State.QUEUED.code
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-
 Claimed: TypeAlias = dict[int, list[Assignment]]  # by worker
-
-REFRESH_MS = 1_000  # the heads of a shared store are read again at most this often
 
 
 class Claimant(NamedTuple):
@@ -101,13 +95,13 @@ async def _claim_alike(
     want = sum(seeker.want for seeker in alike)
     profile = alike[0].profile
     age = bounds.age_ms(work.now)
-    if age is None or (bounds.shared and age > work.config.bound_ttl_ms):
+    if age is None or (bounds.shared and age > max(work.config.bound_ttl_ms, bounds.patience_ms)):
         await _refresh(work, bounds)
     demands = [Demand(s.worker, s.incarnation, s.want, s.profile.runs, s.company) for s in alike]
     search = Search(work, bounds, profile, demands, leave)
     await _search(work, search, alike[0].prefetch, claimed)
     short = len(search.given) < want
-    if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= REFRESH_MS:
+    if short and bounds.shared and (bounds.age_ms(work.now) or 0) >= bounds.patience_ms:
         await _refresh(work, bounds)
         rest = [d for d in _rest(demands, search.given) if d.worker not in search.closed]
         if not rest:

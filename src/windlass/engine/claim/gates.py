@@ -11,9 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.matching.indices import Indices, held_by, pick, write_indices
-from windlass.domain.matching.rates import Rate, opens_at, read_starts, room_in, write_starts
 from windlass.domain.matching.room import MANY, Room, needs_of
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.shapes import (
+    Rate,
+    Shape,
+    opens_at,
+    read_starts,
+    room_in,
+    write_starts,
+)
 from windlass.domain.rows.records import RateRow, Ticket
 from windlass.engine.transaction.catalog import Profile
 from windlass.engine.transaction.effects import WorkerLoad

@@ -16,7 +16,7 @@ job it has a grace period to save its work; then it is queued again, without bla
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import QUEUED, RUNNING
 from windlass.domain.matching.matching import amount_of
 from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
@@ -28,9 +28,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.placement import Preemptible
 from windlass.store.sql.places import Head
 
-QUEUED = State.QUEUED.code
 MAX_PER_ROUND = 20  # reservations made in one round
-RUNNING = State.RUNNING.code
 PREEMPTED = "preempted"
 
 

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.job.validation import ValidatedJob
-from windlass.domain.lifecycle.states import State, can_supersede
+from windlass.domain.lifecycle.states import RUNNING, State, can_supersede
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.views import JobFilter
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError, existing
 from windlass.engine.attempts.writes import is_held, lease_lost
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.history.retention import Deleted, delete_jobs
@@ -58,7 +58,6 @@ RETRIED: Final = (State.FAILED.code,)  # the default actor
 RETRYABLE: Final = tuple(sorted(state.code for state in State if can_supersede(state)))
 # Returns why the caller may not change some of the jobs, by their ids.
 Refuse = Callable[[Sequence[JobRecord]], Awaitable[Mapping[int, str]]]
-RUNNING = State.RUNNING.code
 APART = "\x1d"  # does not occur in keys of users
 
 
@@ -209,9 +208,7 @@ class Jobs:
         """Returns where a job is in the order of its queue."""
 
         async def read(tx: ReadTx) -> Position:
-            facts = (await tx.jobs.read([job])).get(job)
-            if facts is None:
-                raise NotFound("job", job)
+            facts = existing("job", job, (await tx.jobs.read([job])).get(job))
             await self._catalog.know(tx, [facts.shape])
             score = (tx.now - facts.rank) / self._catalog.interval_ms
             return Position(score, inherited_levels(self._catalog, facts))
@@ -220,9 +217,8 @@ class Jobs:
 
     async def namespace_of(self, job: int) -> str:
         """Returns the namespace of a job."""
-        body = (await self._store.read(lambda tx: tx.jobs.specs([job]))).get(job)
-        if body is None:
-            raise NotFound("job", job)
+        bodies = await self._store.read(lambda tx: tx.jobs.specs([job]))
+        body = existing("job", job, bodies.get(job))
         return decode_spec(body).namespace or DEFAULT_NAMESPACE
 
 

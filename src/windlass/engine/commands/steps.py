@@ -12,7 +12,7 @@ from windlass.domain.rows.steps import SignalRow, StepKind, StepRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.json_schema import check_schema
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.writes import Apply, Write, write_all
+from windlass.engine.attempts.writes import Apply, Write, check_holder, write_all
 from windlass.engine.steps import (
     Sent,
     WaitSpec,
@@ -26,7 +26,7 @@ from windlass.engine.steps import (
     send,
     store_step,
 )
-from windlass.engine.transaction.arguments import check_id, check_text
+from windlass.engine.transaction.arguments import check_id, check_text, json_value
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.engine.transaction.unit_of_work import Work
@@ -167,21 +167,11 @@ class Steps:
         return row
 
     async def _write(self, holder: Holder, apply: Apply) -> Any:
-        for field in ("worker", "incarnation", "job", "attempt"):
-            check_id(field, getattr(holder, field))
+        check_holder(holder)
         return await self._committer.call(self._writes, Write(holder, apply))
 
     def _json(self, field: str, value: Any) -> bytes:
-        try:
-            body = _encode(value)
-        except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
-            raise InvalidInput(field, "a JSON value", str(error)) from None
-        limit = self._config.step_limit
-        if len(body) > limit:
-            raise InvalidInput(
-                field, f"at most {limit:,} bytes as JSON (step_limit)", f"{len(body):,} bytes"
-            )
-        return body
+        return json_value(field, value, self._config.step_limit, "step_limit")
 
 
 async def _may_go_on(work: Work, holder: Holder, lease: Lease | None) -> None:

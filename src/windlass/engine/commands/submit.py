@@ -8,12 +8,13 @@ from windlass.domain.config import Config
 from windlass.domain.job.dependency_graph import order_by_dependencies
 from windlass.domain.job.job import JobSpec, counts_from_now
 from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.lifecycle.workflow_state import decode_details
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import check_name
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.fleet.capability import asks_at_once, reject_at_once
-from windlass.engine.jobs.unique_keys import Duplicate, decode_details
+from windlass.engine.jobs.unique_keys import Duplicate
 from windlass.engine.submit.submission import (
     Submission,
     Submitted,

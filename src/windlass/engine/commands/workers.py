@@ -1,14 +1,15 @@
-"""`engine.workers`: commands about workers."""
+"""`engine.workers`: commands about workers, and what a stopped worker left to report."""
 
 from collections.abc import Mapping
 
+from windlass.domain.lifecycle.states import ASSIGNED
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.attempts.reports import Done, apply_reports, split_reports
 from windlass.engine.claim.wakeups import WaitingSyncs
 from windlass.engine.commands.sync import SyncCommand
 from windlass.engine.fleet import workers
 from windlass.engine.fleet.enrolment import Enrolment, admit, check_enrolment
 from windlass.engine.fleet.workers import expect_known_tasks
-from windlass.engine.sync.stopped import settle_stopped
 from windlass.engine.transaction.arguments import (
     check_id,
     check_items,
@@ -18,6 +19,7 @@ from windlass.engine.transaction.arguments import (
 )
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.sync import Released, SyncRequest
 
 
 class Workers:
@@ -109,3 +111,32 @@ class Workers:
         check_id("worker", worker)
         check_text("actor", actor)
         return await self._run(lambda work: workers.remove(work, worker, force, actor))
+
+
+STOPPED = "the worker was stopped"
+
+
+async def settle_stopped(work: Work, enrolment: Enrolment) -> None:
+    """Takes the results of the stopped incarnation and hands back what else it holds.
+
+    So a worker that is stopped together with its server costs its jobs no retries.
+    """
+    stopped = enrolment.stopped
+    if stopped is None or not enrolment.proves_dead(stopped.incarnation):
+        return
+    worker = await work.tx.workers.lock_name(enrolment.name)
+    if worker is None or worker.incarnation != stopped.incarnation:
+        return
+    told = {(item.job, item.attempt) for item in stopped.finished}
+    released = tuple(
+        # A reason would make it look like a refusal, though it never started.
+        Released(lease.job, lease.attempt, None if lease.state == ASSIGNED else STOPPED)
+        for lease in await work.tx.leases.of_workers([worker.id])
+        if (lease.job, lease.attempt) not in told
+    )
+    reports = SyncRequest(
+        incarnation=stopped.incarnation, seq=0, finished=stopped.finished, released=released
+    )
+    done: Done = {}
+    others = split_reports(worker, reports, work.config.result_limit, done)
+    await apply_reports(work, done, others)

@@ -1,9 +1,7 @@
 """`engine.workflows`: commands about whole workflows."""
 
-import msgspec
-
-from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState, decode_details
+from windlass.domain.values.errors import InvalidInput, existing
 from windlass.engine.commands.submit import SubmitCommand
 from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.submit.submission import Submission
@@ -81,7 +79,6 @@ class Workflows:
 
     async def details(self, workflow: int) -> Details:
         """Returns what a workflow was submitted with."""
-        about = (await self._store.read(lambda tx: tx.workflows.about([workflow]))).get(workflow)
-        if about is None:
-            raise NotFound("workflow", workflow)
-        return msgspec.json.decode(about.body, type=Details)
+        rows = await self._store.read(lambda tx: tx.workflows.about([workflow]))
+        about = existing("workflow", workflow, rows.get(workflow))
+        return decode_details(about.body)

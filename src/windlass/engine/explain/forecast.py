@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from windlass.domain.explain.forecast import Forecast, Line, forecast, mixture, remaining
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.records import JobFacts, JobRecord
 from windlass.domain.rows.statistics import Summary
@@ -26,7 +26,6 @@ APART: Final = 8  # shapes ahead that are counted separately; the others are cou
 PROFILES: Final = 16  # distinct workers whose other work we check
 FIRST: Final = (-(2**62), 0)  # before every rank and job
 Parts = list[tuple[int, int]]  # shapes, and how many jobs of each
-BLOCKED: Final = State.BLOCKED.code
 MAX_JOBS: Final = 100  # jobs of a list that get a forecast
 MANY: Final = 500  # workers
 LASTS_MS: Final = 2_000

@@ -23,14 +23,13 @@ from windlass.domain.explain.explanation import (
     Waiting,
 )
 from windlass.domain.explain.forecast import Line, forecast
-from windlass.domain.explain.matrix import matrix_of
-from windlass.domain.explain.reasons import Group, entries, list_names
+from windlass.domain.explain.reasons import Group, entries, list_names, matrix_of
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, STATE_BY_CODE, SUSPENDED
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.shapes import NAMESPACES, Shape, in_queue
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import NotFound, existing
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
@@ -42,7 +41,6 @@ from windlass.engine.explain.notes import (
     workers_starting,
 )
 from windlass.engine.explain.reasons import (
-    SUSPENDED,
     Expected,
     Reasons,
     after_restore,
@@ -56,10 +54,6 @@ from windlass.engine.explain.reasons import (
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.transaction import ReadTx
-
-BLOCKED: Final = State.BLOCKED.code
-QUEUED: Final = State.QUEUED.code
-RETRYING: Final = State.RETRYING.code
 
 COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
 REASONS: Final = 3  # distinct reasons of workers that are listed
@@ -80,9 +74,7 @@ class Explainer:
 
     async def explain(self, job: int) -> Explanation:
         """Explains why this job is in its state."""
-        view = await self._tx.views.job(job)
-        if view is None:
-            raise NotFound("job", job)
+        view = existing("job", job, await self._tx.views.job(job))
         shape = await self._shape_of(view.facts)
         if not self._sees(shape.namespace):
             raise NotFound("job", job)

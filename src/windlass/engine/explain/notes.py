@@ -10,7 +10,7 @@ from windlass.domain.config import Config
 from windlass.domain.explain.forecast import remaining
 from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
 from windlass.domain.job.job import decode_spec
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import RETRYING, SUSPENDED
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.suspects import ALONE, suspicion_of
 from windlass.domain.pools.pools import (
@@ -31,8 +31,6 @@ from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.transaction import ReadTx
 
-RETRYING: Final = State.RETRYING.code
-SUSPENDED: Final = State.SUSPENDED.code
 MANY: Final = 1_000  # with more workers than this, we do not search their past
 
 

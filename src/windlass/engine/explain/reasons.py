@@ -14,9 +14,8 @@ from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiti
 from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group
 from windlass.domain.job.job import decode_spec
-from windlass.domain.lifecycle.states import State
-from windlass.domain.matching.rates import opens_at, read_starts, room_in
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.lifecycle.states import QUEUED
+from windlass.domain.matching.shapes import Shape, opens_at, read_starts, room_in
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
@@ -26,9 +25,7 @@ from windlass.engine.jobs.supersede import newest_of
 from windlass.store.sql.places import Probe
 from windlass.store.sql.transaction import ReadTx
 
-SUSPENDED: Final = State.SUSPENDED.code
 HOLDERS: Final = 5  # jobs named as holding a limit
-QUEUED: Final = State.QUEUED.code
 DEPTH: Final = 50  # maximum jobs followed in a row
 
 

@@ -28,14 +28,18 @@ from windlass.domain.explain.waiting_time import (
     while_true,
 )
 from windlass.domain.job.job import decode_spec
-from windlass.domain.lifecycle.states import ACTIVE, STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    ASSIGNED,
+    QUEUED,
+    STATE_BY_CODE,
+)
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.rates import opens_at, read_starts
-from windlass.domain.matching.shapes import Shape, can_run
+from windlass.domain.matching.shapes import Shape, can_run, opens_at, read_starts
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import JobFacts, JobRecord, ShownNumbers
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import NotFound, existing
 from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.supersede import newest_of
@@ -45,26 +49,18 @@ from windlass.store.sql.transaction import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # maximum events about workers and queues that we read
 FIRST: Final = -(2**62)
-QUEUED: Final = State.QUEUED.code
-WITH_WORKER: Final = frozenset(
-    state.code for state in (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)
-)
 HALF_SHOWN: Final = 250  # segments kept at each end
 Held = dict[Cause, list[Interval]]
 MAX_EVENTS: Final = 100_000
 BEFORE: Final = 20_000  # events before the job was queued, which may be starts under its rate
 PAGE: Final = 5_000
-ASSIGNED: Final = State.ASSIGNED.code
-ACTIVE_CODES: Final = frozenset(state.code for state in ACTIVE)
 
 
 async def time_spent(
     tx: ReadTx, catalog: Catalog, job: int, sees: Callable[[str], bool]
 ) -> TimeSpent:
     """Returns the time of one job by cause."""
-    view = await tx.views.job(job)
-    if view is None:
-        raise NotFound("job", job)
+    view = existing("job", job, await tx.views.job(job))
     facts = view.facts
     await catalog.know(tx, [facts.shape])
     shape = catalog.shapes[facts.shape]
@@ -124,7 +120,7 @@ class _TimeAccount:
         for start, end, cause in found:
             number = bisect_right(at, start) - 1
             move = self._moves[number] if number >= 0 else None
-            is_held = move is not None and move.to in WITH_WORKER
+            is_held = move is not None and move.to in ACTIVE_CODES
             segments.append(
                 Segment(
                     cause=cause, start=format_moment(start), end=format_moment(end),
@@ -155,7 +151,7 @@ class _TimeAccount:
         if not_before:
             held["not_before"] = [(FIRST, not_before)]
         for event in queued:  # handed back with a reason: it backs off while it is queued
-            at = _data(event).get("not_before") or 0
+            at = event.details.get("not_before") or 0
             if at > event.at:
                 held["backoff"].append((event.at, at))
         last = max(
@@ -192,7 +188,7 @@ class _TimeAccount:
         queue = self._shape.queue
         changes = [(FIRST, bool(before.get(queue)))]
         for event in events:
-            data = _data(event)
+            data = event.details
             if event.kind == EventKind.QUEUE and data.get("queue") == queue and "paused" in data:
                 changes.append((event.at, bool(data["paused"])))
         return while_true(changes, self._until)
@@ -205,7 +201,7 @@ class _TimeAccount:
         changes = [(FIRST, not able)]
         for event in about_workers:
             past = workers.setdefault(event.worker, WorkerPast())
-            apply_worker_event(past, event, _data(event))
+            apply_worker_event(past, event, event.details)
             if self._is_able(past):
                 able.add(event.worker)
             else:
@@ -251,12 +247,7 @@ class _TimeAccount:
 def _restored(events: Iterable[Event]) -> list[Interval]:
     """Returns when no job was assigned because a backup had been restored."""
     loops = [event for event in events if event.kind == EventKind.LOOP]
-    return [(event.at, until) for event in loops if (until := _data(event).get("hold_until"))]
-
-
-def _data(event: Event) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(event.data) if event.data else {}
-    return found
+    return [(event.at, until) for event in loops if (until := event.details.get("hold_until"))]
 
 
 class Limits(NamedTuple):
@@ -321,7 +312,7 @@ class _Past:
     async def of_queue(self, fleet: Iterable[Event]) -> list[tuple[int, bool]]:
         """Returns changes of its queue's limit, which operators set."""
         set_to = [
-            (event.at, _data(event)["max_running"])
+            (event.at, event.details["max_running"])
             for event in fleet
             if _is_limit_of(event, self._limits.shape.queue)
         ]
@@ -403,14 +394,14 @@ async def _facts(tx: ReadTx, jobs: set[int]) -> dict[int, JobFacts]:
 
 
 def _most_running(limits: Limits, event: Event) -> int:
-    found: int = _data(event)["max_running"] if _is_limit_of(event, limits.shape.queue) else 0
+    found: int = event.details["max_running"] if _is_limit_of(event, limits.shape.queue) else 0
     return found
 
 
 def _is_limit_of(event: Event, queue: str) -> bool:
     if event.kind != EventKind.QUEUE:
         return False
-    data = _data(event)
+    data = event.details
     return data.get("queue") == queue and "max_running" in data
 
 

@@ -17,7 +17,7 @@ from windlass.domain.matching.suspects import NOBODY
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
 from windlass.domain.rows.views import WorkerView
-from windlass.domain.values.errors import NotFound
+from windlass.domain.values.errors import existing
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.explain.fleet import Rooms, suspects_on
@@ -44,9 +44,7 @@ async def explain_worker(
 ) -> WorkerExplanation:
     """Explains why this worker is idle, or what it is doing."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
-    view = views.get(WorkerId(worker))
-    if view is None:
-        raise NotFound("worker", worker)
+    view = existing("worker", worker, views.get(WorkerId(worker)))
     heads = await tx.places.heads()
     await catalog.know(tx, (head.shape for head in heads))
     gates = await _Gates.read(tx, catalog, view.worker)

@@ -17,7 +17,7 @@ import msgspec
 
 from windlass.domain.rows.files import UPLOADED, ArtifactRow
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.engine.attempts.writes import is_held, lease_lost
+from windlass.engine.attempts.writes import held_lease
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx
@@ -93,9 +93,7 @@ async def check_input(tx: ReadTx, holder: Holder, job: int) -> None:
 
     An artifact it may not read looks as if it did not exist.
     """
-    lease = (await tx.leases.read([holder.job])).get(holder.job)
-    if lease is None or not is_held(lease, holder):
-        raise lease_lost(holder)
+    await held_lease(tx, holder)
     bodies = await tx.jobs.specs(sorted({holder.job, job}))
     if holder.job not in bodies or job not in bodies:
         raise NotFound("job", job)
@@ -112,9 +110,7 @@ async def check_input(tx: ReadTx, holder: Holder, job: int) -> None:
 
 async def own_upload(tx: ReadTx, holder: Holder, digest: str) -> ArtifactRow:
     """Returns a file that was uploaded for the job of an attempt that is held."""
-    lease = (await tx.leases.read([holder.job])).get(holder.job)
-    if lease is None or not is_held(lease, holder):
-        raise lease_lost(holder)
+    await held_lease(tx, holder)
     rows = (await tx.files.artifacts([holder.job])).get(holder.job, [])
     for row in rows:
         if (row.attempt, row.name) == (UPLOADED, digest):

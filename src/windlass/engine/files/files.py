@@ -14,9 +14,16 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.files import ArtifactRow, NameRow, Progress, UploadRow
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.views import accepted_attempt
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, existing
 from windlass.domain.values.names import check_name
-from windlass.engine.attempts.writes import Measured, Write, is_held, lease_lost, measure_all
+from windlass.engine.attempts.writes import (
+    Measured,
+    Write,
+    check_holder,
+    held_lease,
+    lease_lost,
+    measure_all,
+)
 from windlass.engine.engine import Engine
 from windlass.engine.files.artifacts import (
     adopt_upload,
@@ -30,9 +37,9 @@ from windlass.engine.files.artifacts import (
     upload_key,
     write_file,
 )
-from windlass.engine.files.logs import LogFiles, check_holder
+from windlass.engine.files.logs import LogFiles
 from windlass.engine.files.stacks import Stacks
-from windlass.engine.transaction.arguments import check_id
+from windlass.engine.transaction.arguments import check_id, json_value
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
@@ -41,7 +48,6 @@ from windlass.store.sql.transaction import ReadTx
 PROGRESS_LIMIT: Final = 4 * 1024
 UPLOAD_TTL_MS: Final = 3_600_000
 
-_encode = msgspec.json.Encoder().encode
 _shape = msgspec.json.Decoder(Shape).decode
 
 
@@ -69,7 +75,7 @@ class Files(LogFiles):
     async def progress(self, holder: Holder, value: Any) -> None:
         """Records the progress of the attempt, as any small JSON value."""
         check_holder(holder)
-        body = _json(value)
+        body = json_value("progress", value, PROGRESS_LIMIT)
 
         async def apply(work: Work, holder: Holder, lease: Lease | None) -> None:
             if lease is None:
@@ -191,9 +197,7 @@ class Files(LogFiles):
 
         async def step(work: Work) -> NameRow:
             tx = work.tx
-            facts = (await tx.jobs.share([job])).get(job)
-            if facts is None:
-                raise NotFound("job", job)
+            facts = existing("job", job, (await tx.jobs.share([job])).get(job))
             for row in await visible_artifacts(tx, job):
                 if row.name == artifact:
                     namespace = await _namespace(tx, facts.shape)
@@ -212,10 +216,7 @@ class Files(LogFiles):
         check_digest(sha256)
         if content_type:
             check_name("content_type", content_type)
-        leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
-        lease = leases.get(holder.job)
-        if lease is None or not is_held(lease, holder):
-            raise lease_lost(holder)
+        await self._engine.store.read(lambda tx: held_lease(tx, holder))
 
     async def _record(
         self, holder: Holder, name: str, sha256: str, size: int, content_type: str
@@ -234,9 +235,7 @@ class Files(LogFiles):
 
 async def visible_artifacts(tx: ReadTx, job: int) -> list[ArtifactRow]:
     """Returns the artifacts of a job's accepted attempt, sorted by name."""
-    facts = (await tx.jobs.read([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
+    facts = existing("job", job, (await tx.jobs.read([job])).get(job))
     accepted = accepted_attempt(facts)
     rows = (await tx.files.artifacts([job])).get(job, [])
     return [row for row in rows if row.attempt == accepted]
@@ -245,14 +244,3 @@ async def visible_artifacts(tx: ReadTx, job: int) -> list[ArtifactRow]:
 async def _namespace(tx: ReadTx, shape: int) -> str:
     rows = await tx.catalog.shapes_after(shape - 1)
     return next(_shape(row.body).namespace for row in rows if row.id == shape)
-
-
-def _json(value: Any) -> bytes:
-    try:
-        body = _encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise InvalidInput("progress", "a JSON value", str(error)) from None
-    if len(body) > PROGRESS_LIMIT:
-        limit = f"at most {PROGRESS_LIMIT} bytes as JSON"
-        raise InvalidInput("progress", limit, f"{len(body)} bytes")
-    return body

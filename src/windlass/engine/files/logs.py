@@ -11,11 +11,12 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import ShownNumbers
 from windlass.domain.rows.views import newest_attempt
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound, existing
 from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.attempts.writes import (
     Write,
+    check_holder,
     extend_log,
     finish_log,
     is_ended,
@@ -133,9 +134,7 @@ class LogFiles:
         check_id("job", job)
 
         async def read(tx: ReadTx) -> LogRow:
-            view = await tx.views.job(job)
-            if view is None:
-                raise NotFound("job", job)
+            view = existing("job", job, await tx.views.job(job))
             newest = newest_attempt(view.facts, view.lease)
             numbers = (newest, *(row.number for row in view.attempts))
             shown_number = ShownNumbers(view.attempts)
@@ -266,12 +265,6 @@ class LogFiles:
             self._followers[log].discard(grown)
             if not self._followers[log]:
                 del self._followers[log]
-
-
-def check_holder(holder: Holder) -> None:
-    """Raises `InvalidInput` for numbers that cannot identify a holder."""
-    for field, number in zip(holder._fields, holder, strict=True):
-        check_id(field, number)
 
 
 def _check_size(field: str, value: object) -> None:

@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import RUNNING
 from windlass.domain.rows.records import Lease
-from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
+from windlass.domain.values.errors import Conflict, InvalidInput, existing
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.attempts.writes import is_held, lease_lost
+from windlass.engine.attempts.writes import held_lease
 from windlass.engine.engine import Engine
 from windlass.engine.sync.stacks import WAIT_S, StackRequest
 from windlass.engine.transaction.arguments import check_id
@@ -27,7 +27,6 @@ from windlass.store.store import News
 FOLDER: Final = "stacks"
 MAX_BYTES: Final = 256 * 1024  # bytes of an answer as JSON
 LOOK_S: Final = 0.1  # interval of looking for another server's answer
-RUNNING: Final = State.RUNNING.code
 
 _report: Final = msgspec.json.Decoder(StackReport).decode
 
@@ -64,10 +63,7 @@ class Stacks:
         body = msgspec.json.encode(report)
         if len(body) > MAX_BYTES:
             raise InvalidInput("threads", f"at most {MAX_BYTES} bytes as JSON", len(body))
-        leases = await self._engine.store.read(lambda tx: tx.leases.read([holder.job]))
-        lease = leases.get(holder.job)
-        if lease is None or not is_held(lease, holder):
-            raise lease_lost(holder)
+        await self._engine.store.read(lambda tx: held_lease(tx, holder))
         if not self._engine.stacks.answered(holder, report):
             await self._blobs.put(_key(StackRequest(*holder, report.request)), body)
 
@@ -89,9 +85,7 @@ class Stacks:
 
 
 async def _running(tx: ReadTx, job: int) -> tuple[Lease | None, str, int]:
-    view = await tx.views.job(job)
-    if view is None:
-        raise NotFound("job", job)
+    view = existing("job", job, await tx.views.job(job))
     lease = view.lease if view.lease is not None and view.lease.state == RUNNING else None
     return lease, view.worker or "", tx.now
 

@@ -13,7 +13,7 @@ import msgspec
 from windlass.domain.job.capability import REMEMBERED_MS, describe, grace_ms, nearest
 from windlass.domain.job.forms import Duration
 from windlass.domain.job.validation import ValidatedJob
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import QUEUED, REJECTED
 from windlass.domain.matching.functions import START as FUNCTIONS
 from windlass.domain.matching.functions import with_functions_of
 from windlass.domain.matching.matching import merge_metadata, metadata_digest
@@ -26,9 +26,6 @@ from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
-
-QUEUED = State.QUEUED.code
-REJECTED = State.REJECTED.code
 
 
 class Fleet(NamedTuple):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from windlass.domain.config import outage_ms
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED, RUNNING, TIMED_OUT
 from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
@@ -15,10 +15,6 @@ from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.fleet.workers import end_leases
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
-
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-TIMED_OUT = State.TIMED_OUT.code
 
 _ONLINE = (WorkerStatus.ONLINE,)
 # statuses that silence does not change

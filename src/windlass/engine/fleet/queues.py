@@ -5,6 +5,7 @@ running jobs of a limited queue, and claims are made under its lock. A lease nam
 in, so its end frees the slot even on a server that does not know the limit.
 """
 
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from windlass.domain.job.forms import NONE, TIMEOUT, milliseconds
@@ -13,6 +14,9 @@ from windlass.domain.matching.isolation import check_mode
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import QueueRow
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.names import check_name
+from windlass.engine.transaction.arguments import check_text
+from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.workers import QueueLimits
 
@@ -69,6 +73,49 @@ def check_weight(weight: object) -> None:
         raise InvalidInput("weight", f"an integer from 1 to {HEAVIEST}", weight)
 
 
+class Queues:
+    """`engine.queues`: pauses, resumes and limits queues, and sets the shares of namespaces."""
+
+    def __init__(self, *, run: RunStep, refresh: Callable[[], Awaitable[None]]) -> None:
+        self._run = run
+        self._refresh = refresh
+
+    async def pause(self, queue: str, actor: str | None = None) -> Paused:
+        """Stops assigning jobs of a queue."""
+        return await self._set_paused(queue, True, actor)
+
+    async def resume(self, queue: str, actor: str | None = None) -> Paused:
+        """Resumes assigning jobs of a queue."""
+        return await self._set_paused(queue, False, actor)
+
+    async def set_limits(
+        self, queue: str, limits: QueueLimits, actor: str | None = None
+    ) -> Limited:
+        """Sets how many jobs of a queue may run, in total and per worker."""
+        check_name("queue", queue)
+        check_text("actor", actor)
+        check_limits(limits)
+        done = await self._run(lambda work: set_limits(work, queue, limits, actor))
+        await self._refresh()
+        return done
+
+    async def set_namespace_weight(
+        self, namespace: str, weight: int, actor: str | None = None
+    ) -> bool:
+        """Sets a namespace's share of the running jobs, where `fair_share` is on."""
+        check_name("namespace", namespace)
+        check_text("actor", actor)
+        check_weight(weight)
+        return await self._run(lambda work: set_namespace_weight(work, namespace, weight, actor))
+
+    async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> Paused:
+        check_name("queue", queue)
+        check_text("actor", actor)
+        done = await self._run(lambda work: set_paused(work, queue, paused, actor))
+        await self._refresh()
+        return done
+
+
 async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) -> Paused:
     """Pauses or resumes a queue."""
     row = await _row(work, queue)
@@ -111,17 +158,6 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
     return Limited(changed, True)
 
 
-async def adopt_leases(work: Work) -> int:
-    """Counts leases made by servers that did not know of a limit yet."""
-    adopted = 0
-    for queue, row in sorted(work.catalog.queues.items()):
-        if row.max_running and row.limit:
-            jobs = await _uncounted(work, queue)
-            await _count(work, jobs, row.limit)
-            adopted += len(jobs)
-    return adopted
-
-
 async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: str | None) -> bool:
     """Sets the weight of a namespace; returns True if that changed anything."""
     if (await work.tx.placement.namespace_weights()).get(namespace) == weight:
@@ -131,6 +167,17 @@ async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: s
     work.say(EventKind.QUEUE, f"Namespace {namespace} has weight {weight}", actor=actor, data=data)
     work.effects.catalog = True
     return True
+
+
+async def adopt_leases(work: Work) -> int:
+    """Counts leases made by servers that did not know of a limit yet."""
+    adopted = 0
+    for queue, row in sorted(work.catalog.queues.items()):
+        if row.max_running and row.limit:
+            jobs = await _uncounted(work, queue)
+            await _count(work, jobs, row.limit)
+            adopted += len(jobs)
+    return adopted
 
 
 async def _put(work: Work, row: QueueRow) -> None:

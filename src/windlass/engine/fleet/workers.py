@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ASSIGNED
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.matching.workers import (
@@ -23,7 +23,7 @@ from windlass.domain.pools.pools import decode_pool
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.tasks.worker_lists import BUILT_IN, check_tasks, names_in
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, NotFound, existing
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
@@ -32,8 +32,6 @@ from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
-
-ASSIGNED = State.ASSIGNED.code
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -250,9 +248,7 @@ async def set_status(
     work: Work, worker_id: int, status: WorkerStatus, reason: str | None, actor: str | None
 ) -> bool:
     """Drains, enables or disables a worker; returns True if that changed anything."""
-    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
-    if worker is None:
-        raise NotFound("worker", worker_id)
+    worker = existing("worker", worker_id, (await work.tx.workers.lock([worker_id])).get(worker_id))
     # An operator's drain outlasts the process; a drain by a stopping process does not.
     if worker.status == status and worker.reason != LEAVING:
         return False
@@ -271,9 +267,7 @@ async def set_static(work: Work, worker_id: int, change: Change, actor: str | No
 
     `change` computes it from the old value.
     """
-    worker = (await work.tx.workers.lock([worker_id])).get(worker_id)
-    if worker is None:
-        raise NotFound("worker", worker_id)
+    worker = existing("worker", worker_id, (await work.tx.workers.lock([worker_id])).get(worker_id))
     static = change(msgspec.json.decode(worker.static))
     text = _encode(static).decode()
     if text == worker.static:

@@ -15,8 +15,7 @@ import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.rows.event_lines import WorkerName, render
-from windlass.domain.rows.events import Event, EventKind, Level, level_of
+from windlass.domain.rows.events import Event, EventKind, Level, WorkerName, level_of, render
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted
 from windlass.store.sql.transaction import ReadTx

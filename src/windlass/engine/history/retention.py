@@ -21,7 +21,7 @@ from windlass.engine.history.series import note_shapes
 from windlass.engine.jobs.unique_keys import bound_jobs, bound_workflows
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
-from windlass.engine.verify.known import Findings, SnapshotIndex
+from windlass.engine.verify.past import Findings, SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.store.sql.retention import Ended
 from windlass.store.sql.snapshot import Snapshot

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import (
+    ASSIGNED,
+    BLOCKED,
+    CANCELED,
+    CANCELING,
+    QUEUED,
+    STATE_BY_CODE,
+)
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.records import JobEnd, JobFacts, Lease, Waited
 from windlass.engine.jobs.close import Closing, end_without_attempt
@@ -19,14 +26,7 @@ from windlass.engine.jobs.places import Withdrawn, withdraw
 from windlass.engine.jobs.priority import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
 
-RUNNING = State.RUNNING.code
-ASSIGNED = State.ASSIGNED.code
-CANCELING = State.CANCELING.code
-TIMED_OUT = State.TIMED_OUT.code
-CANCELED = State.CANCELED.code
 MANY = 100  # from this many jobs on, it pays to look for waiting ones first
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
 
 
 class Canceled(NamedTuple):

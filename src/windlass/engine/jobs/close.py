@@ -20,7 +20,20 @@ from windlass.domain.lifecycle.retries import (
     decide_retry,
     decide_return,
 )
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import (
+    ASSIGNED,
+    BLOCKED,
+    CANCELED,
+    CANCELING,
+    COMPLETED,
+    FAILED,
+    QUEUED,
+    REJECTED,
+    RETRYING,
+    RUNNING,
+    SUSPENDED,
+    TIMED_OUT,
+)
 from windlass.domain.lifecycle.timeouts import Late, late_for
 from windlass.domain.matching.claim_planning import exclude
 from windlass.domain.matching.functions import MISSING
@@ -41,19 +54,6 @@ from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.jobs.places import make_ready
 from windlass.engine.jobs.priority import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
-
-QUEUED = State.QUEUED.code
-BLOCKED = State.BLOCKED.code
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-CANCELING = State.CANCELING.code
-TIMED_OUT = State.TIMED_OUT.code
-RETRYING = State.RETRYING.code
-COMPLETED = State.COMPLETED.code
-FAILED = State.FAILED.code
-CANCELED = State.CANCELED.code
-REJECTED = State.REJECTED.code
-SUSPENDED = State.SUSPENDED.code
 
 
 class Failure(NamedTuple):

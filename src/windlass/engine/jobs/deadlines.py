@@ -15,7 +15,14 @@ import msgspec
 from windlass.domain.job.forms import moment_ms
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import (
+    ASSIGNED,
+    FAILED,
+    RETRYING,
+    RUNNING,
+    SUSPENDED,
+    TIMED_OUT,
+)
 from windlass.domain.lifecycle.timeouts import Late, late_for
 from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
@@ -24,14 +31,6 @@ from windlass.engine.jobs.dependents import hold_waits
 from windlass.engine.jobs.places import Withdrawn, withdraw
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
-
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-TIMED_OUT = State.TIMED_OUT.code
-RETRYING = State.RETRYING.code
-SUSPENDED = State.SUSPENDED.code
-FAILED = State.FAILED.code
-
 
 FINISH_BEFORE: Final = b'"finish_before"'  # text that occurs in specs that may have one
 SLACK_MS: Final = 2_000

@@ -12,9 +12,16 @@ import msgspec
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
 from windlass.domain.job.run_if import Ended, holds
 from windlass.domain.lifecycle.rank import age_from_ms
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import (
+    ABORTED,
+    BLOCKED,
+    COMPLETED,
+    SKIPPED,
+    STATE_BY_CODE,
+    State,
+)
 from windlass.domain.rows.records import JobFacts, Wait
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, existing
 from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_back, hold_waits, jobs_ended, meet, release
 from windlass.engine.jobs.priority import pass_on_ended, ranks_of
@@ -22,11 +29,7 @@ from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
-BLOCKED = State.BLOCKED.code
-COMPLETED = State.COMPLETED.code
-SKIPPED = State.SKIPPED.code
 _decode = msgspec.json.Decoder().decode
-ABORTED = State.ABORTED.code
 
 
 async def release_with_new_age(work: Work, job: int) -> None:
@@ -145,9 +148,7 @@ class Unblocked(NamedTuple):
 
 async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> Unblocked:
     """Meets a job's manual condition, or aborts the job."""
-    facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
+    facts = existing("job", job, (await work.tx.jobs.lock([job])).get(job))
     wait = (await hold_waits(work, [job], [] if accept else [job])).get(job)
     if wait is None or not wait.needs_operator:
         if accept and facts.is_open:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import age_from_ms
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED, COMPLETED, QUEUED
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.records import (
     Cascade,
@@ -27,10 +27,6 @@ from windlass.domain.rows.records import (
 from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.places import make_ready, plan_for
 from windlass.engine.transaction.unit_of_work import Work
-
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-COMPLETED = State.COMPLETED.code
 
 CHUNK = 1_000
 

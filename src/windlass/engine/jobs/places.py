@@ -8,15 +8,11 @@ one after another, finds every job.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, SUSPENDED
 from windlass.domain.rows.records import Due, JobFacts, Lease, Ticket, Wait
 from windlass.domain.values.ids import JobId
 from windlass.engine.transaction.unit_of_work import Work
 
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-RETRYING = State.RETRYING.code
-SUSPENDED = State.SUSPENDED.code
 OVER = {RETRYING: "Backoff over", SUSPENDED: "Its wait is over"}
 
 

@@ -19,7 +19,7 @@ from windlass.domain.lifecycle.rank import checked_level, level, levels_gained, 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, existing
 from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.places import Located, withdraw
 from windlass.engine.transaction.catalog import Catalog
@@ -202,9 +202,7 @@ class Adjusted(NamedTuple):
 
 async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Adjusted:
     """Sets a job's adjustment; wherever it waits, it moves to its new rank."""
-    facts = (await work.tx.jobs.lock([job])).get(job)
-    if facts is None:
-        raise NotFound("job", job)
+    facts = existing("job", job, (await work.tx.jobs.lock([job])).get(job))
     if facts.state is not None:
         state = STATE_BY_CODE[facts.state]
         raise Conflict("job_ended", f"job {job} has ended: it is {state}")

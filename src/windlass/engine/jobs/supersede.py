@@ -20,7 +20,15 @@ from windlass.domain.job.job import (
     decode_spec,
 )
 from windlass.domain.lifecycle.rank import age_from_ms, level, rank
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State, can_supersede
+from windlass.domain.lifecycle.states import (
+    BLOCKED,
+    COMPLETED,
+    QUEUED,
+    STATE_BY_CODE,
+    SUSPENDED,
+    State,
+    can_supersede,
+)
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.events import EventKind
@@ -48,11 +56,7 @@ from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-SUSPENDED = State.SUSPENDED.code
 NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # ended because of how others ended
-COMPLETED = State.COMPLETED.code
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

@@ -8,18 +8,20 @@ repeated submissions exact are separate (`engine/submit/submission.py`).
 from collections.abc import Mapping
 from typing import TypeAlias
 
-import msgspec
-
 from windlass.domain.job.forms import bound_until
 from windlass.domain.job.job import KEY_BINDS, JobSpec, decode_spec
 from windlass.domain.job.validation import digest_of
-from windlass.domain.lifecycle.workflow_state import ENDED, KEY_KEPT, Details, WorkflowState
+from windlass.domain.lifecycle.workflow_state import (
+    ENDED,
+    KEY_KEPT,
+    WorkflowState,
+    decode_details,
+)
 from windlass.domain.rows.records import JobFacts, KeyRow, WorkflowRow
 from windlass.domain.values.errors import Conflict, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
 
 Name: TypeAlias = tuple[str, str]  # namespace and key
-decode_details = msgspec.json.Decoder(Details).decode
 
 
 class Duplicate(WindlassError):

@@ -6,7 +6,6 @@ from windlass.domain.config import health_pause_ms
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import end_overdue, judge_silence, note_server_alive
 from windlass.engine.fleet.probation import judge_conduct
-from windlass.engine.transaction.unit_of_work import Work
 
 
 class HealthReport(msgspec.Struct, frozen=True):
@@ -41,19 +40,9 @@ class HealthLoop:
             orphans += silence.orphans
             if silence.lost < engine.config.chunk_rows:
                 break
-        timed_out = await self._end_overdue() if may_end else 0
+        timed_out = await engine.exhaust(end_overdue) if may_end else 0
         conduct = await engine.run(judge_conduct)
         engine.counters.ran(self.name, now)
         return HealthReport(
             unhealthy, lost, orphans, timed_out, not may_end, suspected=conduct.suspected
         )
-
-    async def _end_overdue(self) -> int:
-        total = 0
-        while ended := await self._engine.run(_overdue):
-            total += ended
-        return total
-
-
-async def _overdue(work: Work) -> int:
-    return await end_overdue(work)

@@ -1,6 +1,6 @@
 """The retention loop: ended jobs, old events, lost logs and orphaned files."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
 from typing import Protocol
 
@@ -62,29 +62,24 @@ class RetentionLoop:
 
     async def run_once(self, now: int) -> RetentionReport:
         """Runs one round of many small transactions."""
-        await self._repeat(forget_commits)
+        exhaust = self._engine.exhaust
+        await exhaust(forget_commits)
         logs = await self._walk(lose_logs)
         jobs = await self._walk(remove_jobs)
         await self._walk(remove_empty_workflows)
-        events = await self._repeat(trim_events)
-        await self._repeat(trim_uploads)  # before their files
+        events = await exhaust(trim_events)
+        await exhaust(trim_uploads)  # before their files
         swept = await self._sweep(now)
-        runs = await self._repeat(trim_runs)
-        reactions = await self._repeat(trim_reactions)
-        audit = await self._repeat(trim_audit)
-        signals = await self._repeat(trim_signals)
-        await self._repeat(trim_aliases)
-        await self._repeat(trim_series)
+        runs = await exhaust(trim_runs)
+        reactions = await exhaust(trim_reactions)
+        audit = await exhaust(trim_audit)
+        signals = await exhaust(trim_signals)
+        await exhaust(trim_aliases)
+        await exhaust(trim_series)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
             jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals
         )
-
-    async def _repeat(self, step: Callable[[Work], Awaitable[int]]) -> int:
-        done = 0
-        while some := await self._engine.run(step):
-            done += some
-        return done
 
     async def _walk(self, step: Step) -> int:
         done = 0

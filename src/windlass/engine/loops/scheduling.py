@@ -72,9 +72,7 @@ class CleanupLoop:
 
     async def run_once(self, now: int) -> CleanupReport:
         """Runs one round."""
-        orphans = 0
-        while ended := await self._engine.run(recover_orphans):
-            orphans += ended
+        orphans = await self._engine.exhaust(recover_orphans)
         promoted = await self._engine.due_jobs.move()
         self._engine.counters.ran(self.name, now)
         return CleanupReport(orphans, promoted)

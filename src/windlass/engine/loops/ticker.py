@@ -15,7 +15,7 @@ import structlog
 
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.engine import Engine
-from windlass.engine.transaction.counters import Counters
+from windlass.engine.transaction.effects import Counters
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import DOING

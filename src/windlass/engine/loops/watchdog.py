@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, MANUAL, JobSpec, decode_spec
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import COMPLETED, STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     Contradiction,
@@ -43,7 +43,6 @@ from windlass.store.sql.transaction import ReadTx
 ACTOR: Final = "watchdog"
 PAGE: Final = 1_000
 SHOWN: Final = 100  # jobs, events and workers named in a report
-COMPLETED = State.COMPLETED.code
 INTERVAL_MS = 30_000
 log = structlog.get_logger("windlass.watchdog")
 

@@ -19,7 +19,7 @@ from windlass.domain.pools.pools import (
 )
 from windlass.domain.pools.sizing import Fleet, Verdict, size, what_if
 from windlass.domain.rows.events import EventKind
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, existing
 from windlass.domain.values.quantities import month_of
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import expect_known_tasks
@@ -97,9 +97,7 @@ class Pools:
         """Drains a pool and deletes it after its last worker; returns whether that was new."""
 
         async def step(work: Work) -> bool:
-            row = await work.tx.pools.lock_name(name)
-            if row is None:
-                raise NotFound("pool", name)
+            row = existing("pool", name, await work.tx.pools.lock_name(name))
             if row.state == PoolState.DELETING:
                 return False
             state = int(PoolState.DELETING)
@@ -123,9 +121,8 @@ class Pools:
         """Returns one pool with its workers and costs."""
 
         async def read(tx: ReadTx) -> PoolView:
-            row = next((row for row in await tx.pools.all() if row.name == name), None)
-            if row is None:
-                raise NotFound("pool", name)
+            rows = {row.name: row for row in await tx.pools.all()}
+            row = existing("pool", name, rows.get(name))
             living = await tx.pools.living(row.id)
             return _view(row, living, await tx.pools.costs(month_of(tx.now), name))
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.workflow_state import Details, WorkflowState
+from windlass.domain.lifecycle.workflow_state import Details, WorkflowState, decode_details
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
@@ -33,8 +33,7 @@ from windlass.engine.schedules.templates import (
     plan_request_of,
     submit_planned,
 )
-from windlass.engine.transaction.reaction_intents import reactions_for
-from windlass.engine.transaction.unit_of_work import Work
+from windlass.engine.transaction.unit_of_work import Work, reactions_for
 from windlass.messages.reactions import Reaction
 from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.store.sql.transaction import ReadTx
@@ -42,7 +41,6 @@ from windlass.store.sql.transaction import ReadTx
 SENDING_MS: Final = 120_000  # after this, another server may send a webhook whose sender died
 MESSAGE_LIMIT: Final = 500
 
-_details = msgspec.json.Decoder(Details).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -182,7 +180,7 @@ async def _pending(tx: ReadTx, reaction: int) -> _Task | None:
     about = await tx.workflows.about([row.workflow])
     if not found or found[0].id != row.workflow or row.workflow not in about:
         raise NotFound("workflow", row.workflow)
-    details = _details(about[row.workflow].body)
+    details = decode_details(about[row.workflow].body)
     values: list[Any] = reactions_for(details, row.trigger)
     return _Task(row, msgspec.convert(values[row.place], Reaction), found[0], details)
 

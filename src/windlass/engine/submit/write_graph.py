@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, LENDS, MANUAL, encode_spec
 from windlass.domain.job.validation import Relations, with_relations
 from windlass.domain.lifecycle.rank import age_from_ms, level, lift, rank
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED, COMPLETED, QUEUED
 from windlass.domain.rows.records import (
     DECIDES,
     Cascade,
@@ -26,10 +26,6 @@ from windlass.engine.submit.join_workflow import is_relative
 from windlass.engine.submit.resolve_references import GraphJob
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import LongList, aside, pages
-
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-COMPLETED = State.COMPLETED.code
 
 
 class _JobRun:

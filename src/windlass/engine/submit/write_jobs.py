@@ -12,7 +12,7 @@ import msgspec
 from windlass.domain.job.dependency_graph import Named, find_names
 from windlass.domain.job.validation import JobTemplate, ValidatedJob
 from windlass.domain.lifecycle.rank import level, rank
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import QUEUED
 from windlass.domain.rows.records import JobColumns, JobFacts
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.ids import JobId, WorkflowId
@@ -35,8 +35,6 @@ from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import PAGE, LongList, aside, pages
-
-QUEUED = State.QUEUED.code
 
 
 def is_plain(submission: Submission) -> bool:

@@ -14,7 +14,6 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.attempts.reports import Done, split_reports
-from windlass.engine.claim.claims import REFRESH_MS
 from windlass.engine.claim.search import first_width, most_of_each
 from windlass.engine.submit.submission import Submission, Submitted, submission_key
 from windlass.engine.submit.write_jobs import plain_rows
@@ -90,6 +89,17 @@ class _Plan(NamedTuple):
     refused: Sequence[tuple[int, int]] = ()
 
 
+class _Held(NamedTuple):
+    """How many leases a worker has at most, as of its newest lease.
+
+    Others only end leases of a worker, or give it newer ones, which its next sync comes to know.
+    """
+
+    incarnation: int
+    last_lease: int
+    leases: int
+
+
 class FastPath:
     """The fast commands of one engine."""
 
@@ -100,12 +110,10 @@ class FastPath:
         self._config = config
         self._catalog = catalog
         self._bounds = bounds
-        self._rules = FastPathRules(
-            config.heartbeat_interval_ms // 3, config.bound_ttl_ms, REFRESH_MS
-        )
         self._backoff = _Backoff()
         self._described: dict[tuple[str, str], bytes] = {}
         self._skipped: set[int] = set()
+        self._held: dict[int, _Held] = {}
         self._gates = FastGates(catalog)
 
     async def submit(self, submissions: Sequence[Submission]) -> FastResult[Submitted] | None:
@@ -155,7 +163,7 @@ class FastPath:
         if plan is None or not self._backoff.tries():
             return None
         asked = self._asked(known[0], calls[0], [item for _, item in done.values()], plan)
-        answer = await self._commands.sync(asked, self._rules)
+        answer = await self._commands.sync(asked, self._rules())
         self._backoff.learn(answer is not None)
         if answer is None:
             return None
@@ -177,6 +185,9 @@ class FastPath:
 
     def learn(self, loads: Mapping[int, WorkerLoad], leaving: Iterable[int]) -> None:
         """Remembers what workers hold, and forgets those whose jobs ended in another way."""
+        leaving = list(leaving)
+        for worker in leaving:
+            self._held.pop(worker, None)
         self._gates.learn(loads, leaving)
 
     def forget(self) -> None:
@@ -185,6 +196,11 @@ class FastPath:
 
     def _note(self, asked: PlainSync, answer: PlainSynced, effects: Effects) -> None:
         """Remembers what the worker holds now, and notes freed slots of queues."""
+        newest = answer.granted[-1].lease if answer.granted else asked.received
+        if answer.held is None:
+            self._held.pop(asked.worker, None)
+        else:
+            self._held[asked.worker] = _Held(asked.incarnation, newest, answer.held)
         shapes = answer.shapes or [PLAIN] * len(answer.granted)
         done = [item.job for item in asked.done]
         self._gates.note(asked.worker, asked.received, done, answer.granted, shapes)
@@ -250,8 +266,21 @@ class FastPath:
         request = call.request
         return PlainSync(
             worker.id, worker.incarnation, request.seq, call.again, request.received,
-            self._describe(worker), done, plan.claim, plan.limited,
+            self._describe(worker), done, plan.claim, self._holds(call), plan.limited,
         )  # fmt: skip
+
+    def _holds(self, call: SyncCall) -> int | None:
+        """Returns how many leases the worker has at most, if that is known."""
+        known = self._held.get(call.worker)
+        request = call.request
+        if known is None or known[:2] != (request.incarnation, request.received):
+            return None
+        return known.leases
+
+    def _rules(self) -> FastPathRules:
+        patience, config = self._bounds.patience_ms, self._config
+        ttl = max(config.bound_ttl_ms, patience)
+        return FastPathRules(config.heartbeat_interval_ms // 3, ttl, patience)
 
     def _describe(self, worker: Worker) -> bytes:
         metadata = worker.static, worker.dynamic
@@ -284,8 +313,8 @@ class FastPath:
         for probe, cursor in zip(asked.claim.probes, cursors, strict=True):
             place = left.get(probe.shape, cursor)
             effects.raises.append(Raise(probe.shape, place, generations[probe.shape]))
-        if answer.looked:
-            self._bounds.refreshed_at = answer.now
+        if answer.looked is not None:
+            self._bounds.cover(answer.now, answer.looked)
         return effects
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from windlass.domain.matching.resources import NO_CPUS
+from windlass.domain.matching.clauses import NO_CPUS
 from windlass.domain.matching.room import Room, needs_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.rows.records import Worker

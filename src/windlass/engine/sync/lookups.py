@@ -1,7 +1,8 @@
 """Resolves references in arguments when a job is assigned: names, and results of other jobs.
 
 `{"$lookup": NAME}` becomes an artifact, `@JOB/ARTIFACT` an artifact of a dependency
-(`upstream_files.py`), and `{"$result": JOB}` the result of a job (`results.py`). We store the
+of the newest
+successor, and `{"$result": JOB}` the result of a job (`results.py`). We store the
 resolved names with the attempt, so that a repeated answer is unchanged, while a retry resolves
 again. A job with an unknown name, or without a result that it needs, is rejected by a separate
 transaction, after the one that made the lease, because jobs are locked before leases.
@@ -15,7 +16,8 @@ import msgspec
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.files import Dynamic, NameRow
-from windlass.domain.rows.records import Lease
+from windlass.domain.rows.records import JobFacts, Lease
+from windlass.domain.rows.views import accepted_attempt
 from windlass.domain.tasks.references import (
     LOOKUP,
     RESULT,
@@ -29,9 +31,9 @@ from windlass.domain.tasks.references import (
 from windlass.domain.tasks.shell import TEXTS, ShellTask
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.sync.results import Filled, Results, resolved
-from windlass.engine.sync.upstream_files import UPSTREAM, find_upstream
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment
+from windlass.store.sql.transaction import ReadTx
 
 _MARKS: Final = tuple(f'"{kind}"'.encode() for kind in (LOOKUP, RESULT))
 _BYTE: Final = ord("$")
@@ -165,3 +167,53 @@ def _artifact(row: NameRow) -> dict[str, object]:
 
 def _unknown(names: Sequence[str]) -> str:
     return f"no artifact has the name {', '.join(names)}"
+
+
+UPSTREAM: Final = "@"
+
+
+async def find_upstream(
+    tx: ReadTx, spec: Mapping[str, Any], wanted: Sequence[str]
+) -> dict[str, Any]:
+    """Returns what these names refer to, without unknown ones."""
+    facts = await _newest(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
+    named = await _names(tx, list(facts))
+    chosen = {name: _choose(name.removeprefix(UPSTREAM), named) for name in wanted}
+    files = await tx.files.artifacts(sorted({job for found in chosen.values() for job, _ in found}))
+    digests = {
+        (row.job, row.name): row.sha256
+        for rows in files.values()
+        for row in rows
+        if row.attempt == accepted_attempt(facts[row.job])
+    }
+    values: dict[str, Any] = {}
+    for name, found in chosen.items():
+        for job, artifact in found:
+            if (job, artifact) in digests:
+                digest = digests[job, artifact]
+                values[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
+                break
+    return values
+
+
+async def _newest(tx: ReadTx, jobs: Sequence[int]) -> dict[int, JobFacts]:
+    """Returns the jobs, or their successors if they were superseded."""
+    newest: dict[int, JobFacts] = {}
+    wanted = sorted(set(jobs))
+    while wanted:
+        facts = await tx.jobs.read(wanted)
+        newest |= {job: fact for job, fact in facts.items() if not fact.superseded_by}
+        wanted = sorted({fact.superseded_by for fact in facts.values() if fact.superseded_by})
+    return newest
+
+
+async def _names(tx: ReadTx, jobs: Sequence[int]) -> dict[str, int]:
+    specs = await tx.jobs.specs(jobs)
+    names = {job: _decode(body).get("name") for job, body in specs.items()}
+    return {name: job for job, name in names.items() if name is not None}
+
+
+def _choose(reference: str, named: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Returns the possible jobs with the rest as the artifact; names may contain slashes."""
+    fits = [name for name in named if reference.startswith(f"{name}/")]
+    return [(named[n], reference[len(n) + 1 :]) for n in sorted(fits, key=len, reverse=True)]

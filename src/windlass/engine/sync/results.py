@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import COMPLETED, STATE_BY_CODE
 from windlass.domain.rows.records import JobFacts
 from windlass.domain.tasks.references import (
     FILE,
@@ -22,7 +22,6 @@ from windlass.domain.tasks.references import (
 )
 from windlass.store.sql.transaction import ReadTx
 
-COMPLETED: Final = State.COMPLETED.code
 _FILE: Final = f'"{FILE}"'.encode()
 
 _decode = msgspec.json.Decoder().decode

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.matching.probation import may_take, read_conduct
@@ -43,9 +43,6 @@ from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment, Refusal, Stop, SyncReply, SyncRequest
-
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
 
 DUE_PER_CLAIM = 100  # due jobs that a claim moves first
 
@@ -81,8 +78,8 @@ class _WorkerSync:
     """One worker's part of the batch."""
 
     __slots__ = (
-        "arrived", "claims", "company", "held", "lost", "repeats", "request", "resent", "stops",
-        "worker",
+        "arrived", "claims", "company", "held", "lost", "newest", "repeats", "request", "resent",
+        "stops", "worker",
     )  # fmt: skip
 
     def __init__(self, worker: Worker, call: SyncCall) -> None:
@@ -96,6 +93,7 @@ class _WorkerSync:
         self.stops: list[Stop] = []
         self.repeats = False  # it reported something, and none of it changed anything
         self.company = NOBODY  # the suspects that it holds
+        self.newest = 0  # the newest lease that the worker knows or is sent again
 
 
 async def sync(
@@ -141,7 +139,7 @@ async def _run_syncs(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> No
         turn.worker = _note_heartbeat(work, turn)
         work.catalog.remember(turn.worker)
     await _apply_reports(work, turns)
-    await _resend(work, turns)
+    await _resend(work, turns, bounds.shared)
     await _add_stops(work, turns)
     await _claim(work, bounds, turns)
     await _write_workers(work, before, turns)
@@ -229,23 +227,24 @@ def _note_tests(work: Work, turn: _WorkerSync) -> None:
         turn.worker = note_completed(work, turn.worker, len(completed))
 
 
-async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
-    """Resends open leases above `received`, and audits what the worker holds."""
-    behind = [
-        turn
+async def _resend(work: Work, turns: list[_WorkerSync], lags: bool) -> None:
+    """Resends open leases above `received`, and tells workers which of their attempts have none.
+
+    With `lags` the workers' rows may miss their newest leases: the fast path writes them rarely.
+    """
+    behind: dict[int, int] = {
+        turn.worker.id: turn.request.received
         for turn in turns
-        if turn.worker.last_lease > turn.request.received or turn.request.held is not None
-    ]
-    if not behind:
-        return
-    leases = await work.tx.leases.of_workers([turn.worker.id for turn in behind])
+        if lags or turn.worker.last_lease > turn.request.received
+    }
     unseen: dict[int, list[Lease]] = {}
-    for lease in leases:
+    for lease in await work.tx.leases.newer(behind):
         unseen.setdefault(lease.worker, []).append(lease)
-    for turn in behind:
-        mine = unseen.get(turn.worker.id, [])
-        again = [lease for lease in mine if lease.lease > turn.request.received]
+    for turn in turns:
+        turn.newest = max(turn.worker.last_lease, turn.request.received)
+        again = unseen.get(turn.worker.id)
         if again:
+            turn.newest = again[-1].lease
             specs = await work.tx.jobs.specs([lease.job for lease in again])
             specs = await resolve_again(work, again, specs)
             facts = await work.tx.jobs.read([lease.job for lease in again])
@@ -254,9 +253,17 @@ async def _resend(work: Work, turns: list[_WorkerSync]) -> None:
                 for x in again
                 if x.job in specs
             ]
-        leased = {(lease.job, lease.attempt) for lease in mine}
-        for job, attempt in sorted(turn.held - leased):
-            turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
+    await _tell_lost(work, [turn for turn in turns if turn.held])
+
+
+async def _tell_lost(work: Work, turns: list[_WorkerSync]) -> None:
+    """Tells workers which attempts they hold without a lease."""
+    leases = await work.tx.leases.of_workers([turn.worker.id for turn in turns])
+    leased = {(lease.worker, lease.job, lease.attempt) for lease in leases}
+    for turn in turns:
+        for job, attempt in sorted(turn.held):
+            if (turn.worker.id, job, attempt) not in leased:
+                turn.lost.append(Refusal(job, attempt, "this attempt is not leased to the worker"))
 
 
 async def _audit(work: Work, turns: list[_WorkerSync]) -> list[AttemptReport]:
@@ -353,7 +360,8 @@ async def _claim(work: Work, bounds: Bounds, turns: list[_WorkerSync]) -> None:
             turn.worker = turn.worker._replace(seq=turn.request.seq, last_lease=mine[-1].lease)
         load = work.effects.loads.get(turn.worker.id)
         if load is not None:
-            load.incarnation, load.last_lease = turn.worker.incarnation, turn.worker.last_lease
+            load.incarnation = turn.worker.incarnation
+            load.last_lease = mine[-1].lease if mine else turn.newest
 
 
 def cut_timeouts(granted: list[Assignment], specs: Sequence[bytes], now: int) -> list[Assignment]:

@@ -57,6 +57,23 @@ def check_metadata(metadata: Mapping[str, object], field: str = "metadata") -> N
     check_lists(metadata, field)
 
 
+def json_value(field: str, value: object, limit: int, option: str = "") -> bytes:
+    """Returns a value as JSON; raises `InvalidInput` for another one, or a larger one.
+
+    `option` is the name of the option that sets the limit.
+    """
+    try:
+        body = msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise InvalidInput(field, "a JSON value", str(error)) from None
+    if len(body) > limit:
+        expected = f"at most {limit:,} bytes as JSON"
+        if option:
+            expected += f" ({option})"
+        raise InvalidInput(field, expected, f"{len(body):,} bytes")
+    return body
+
+
 def check_reported(metadata: Mapping[str, object]) -> None:
     """Raises `InvalidInput` for metadata that a worker cannot report about itself."""
     check_metadata(metadata)

@@ -14,6 +14,9 @@ from windlass.store.sql.places import Head
 Place = tuple[int, int]  # rank, job
 
 
+REFRESH_MS = 1_000  # the heads of a shared store are read again at most this often
+REFRESH_SHARE = 100  # and for at most this part of the time: dead rows may lie before the heads
+
 # A shape worth reading, from its bound upwards: rank, job, shape.
 Candidate = tuple[int, int, int]
 
@@ -27,6 +30,7 @@ class Bounds:
         self._generation: dict[int, int] = {}
         self._heaps: dict[str, tuple[Profile, list[Candidate]]] = {}
         self.refreshed_at: int | None = None  # when all heads were last read, in the store's time
+        self.patience_ms = REFRESH_MS  # how old they may get where a claim finds too little
 
     def age_ms(self, now: int) -> int | None:
         """Returns how long ago all heads were read; None if they must be read first."""
@@ -82,6 +86,11 @@ class Bounds:
         for head in heads:
             self._generation[head.shape] = self._generation.get(head.shape, 0) + 1
             self._low[head.shape] = (head.rank, head.job)
+
+    def cover(self, now: int, took_ms: int) -> None:
+        """Notes that no head lies below its bound; it took so long to find out."""
+        self.refreshed_at = now
+        self.patience_ms = max(REFRESH_MS, REFRESH_SHARE * took_ms)
 
     def reset(self) -> None:
         """Forgets all bounds: the next claim reads the heads again."""

@@ -2,34 +2,38 @@
 
 `Work` is made for each run of a transaction and dropped with it. Commands write rows through `tx`.
 Transitions go through `move`, which checks them against the one table and counts them. `settle`
-writes counts and events last. `Effects` collects what other parts must know after the commit.
+writes counts and events last, and the reactions to ends of workflows with the end: none is lost,
+and each fires once per run, even after a crash. `Effects` collects what other parts must know after
+the commit.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from windlass.domain.config import Config
 from windlass.domain.job.validation import JobTemplate, ValidatedJob
-from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.lifecycle.states import QUEUED, STATE_BY_CODE, TRANSITION_CODES, State
 from windlass.domain.lifecycle.workflow_state import (
     ENDED,
     REACTS,
+    Details,
     WorkflowState,
+    decode_details,
     next_state,
     stops_now,
 )
 from windlass.domain.rows.events import Event, EventKind, Moves, expand
 from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
+from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
 from windlass.domain.values.errors import InvalidTransition
 from windlass.domain.values.ids import NO_WORKER, AttemptNo, JobId, ShapeId, WorkerId, WorkflowId
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Effects
 from windlass.engine.transaction.limit_slots import Slots
-from windlass.engine.transaction.reaction_intents import note_ends
 from windlass.ports.clock import Chance
 from windlass.store.sql.transaction import WriteTx
 
-QUEUED = State.QUEUED.code
 DEPTH = "depth:"  # prefix of a queue's name
 BULK = 20  # smaller groups of equal events share a statement with the others
 
@@ -302,3 +306,37 @@ def refuse(source: int, to: int) -> None:
     """Raises for a transition outside the table; both codes are known states."""
     before, after = STATE_BY_CODE[source], STATE_BY_CODE[to]
     raise InvalidTransition(before, str(after))
+
+
+async def note_ends(tx: WriteTx, ends: Sequence[tuple[int, int, WorkflowState]]) -> None:
+    """Records the reactions to these ends: workflow, run, and final state."""
+    about = await tx.workflows.about([workflow for workflow, _, _ in ends])
+    rows: list[ReactionRow] = []
+    for workflow, run, state in ends:
+        details = decode_details(about[workflow].body)
+        for trigger in triggers(state):
+            for place, value in enumerate(reactions_for(details, trigger)):
+                rows.append(
+                    ReactionRow(
+                        0, workflow, run, int(trigger), place, _kind(value),
+                        ReactionState.PENDING, 0, tx.now, tx.now, None, int(state), None, None,
+                    )
+                )  # fmt: skip
+    if rows:
+        await tx.reactions.add(rows)
+
+
+def reactions_for(details: Details, trigger: int) -> list[Any]:
+    """Returns the reactions of a workflow to one kind of end, as they were submitted."""
+    chosen = {
+        Trigger.SUCCESS: details.on_success,
+        Trigger.FAILURE: details.on_failure,
+        Trigger.END: details.on_end,
+    }
+    return chosen[Trigger(trigger)]
+
+
+def _kind(value: Any) -> int:
+    if value.get("webhook") is not None:
+        return ReactionKind.WEBHOOK
+    return ReactionKind.SUBMIT if value.get("retry") is None else ReactionKind.RETRY

@@ -4,6 +4,6 @@ The simulator, the chaos tests and `windlass verify` use it. It only reads.
 """
 
 from windlass.engine.verify.check import judge, verify
-from windlass.engine.verify.known import Violation
+from windlass.engine.verify.past import Violation
 
 __all__ = ["Violation", "judge", "verify"]

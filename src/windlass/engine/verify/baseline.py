@@ -10,21 +10,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import ACTIVE_CODES, ASSIGNED
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
-from windlass.engine.verify.past import (
-    ACTIVE_CODES,
-    JobPast,
-    LimitPast,
-    Past,
-    WorkerPast,
-    WorkflowPast,
-)
+from windlass.engine.verify.past import JobPast, LimitPast, Past, WorkerPast, WorkflowPast
 from windlass.engine.verify.replay import Replay
-
-ASSIGNED: Final = State.ASSIGNED.code
 
 _JOB: Final = JobPast.__slots__
 _WORKER: Final = ("incarnation", "status", "slots", "dynamic", "static", "removed")

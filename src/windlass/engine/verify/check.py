@@ -15,7 +15,7 @@ from windlass.engine.verify.compare import (
     check_suspended,
     compare,
 )
-from windlass.engine.verify.known import Findings, SnapshotIndex, Violation
+from windlass.engine.verify.past import Findings, SnapshotIndex, Violation
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, check_indices, retry_check
 from windlass.ports.loop_time import aside, gc_paused, give_way_if_long

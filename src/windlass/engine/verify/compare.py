@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import (
+    BLOCKED,
+    COMPLETED,
+    QUEUED,
+    STATE_BY_CODE,
+    SUSPENDED,
+)
 from windlass.domain.lifecycle.workflow_state import COUNTS, ENDED, ended_badly
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.pools.pools import Lifecycle
@@ -18,14 +24,9 @@ from windlass.domain.rows.records import CascadeKind, JobFacts, Lease, Ticket, W
 from windlass.domain.rows.steps import StepState
 from windlass.domain.schedules import RunState
 from windlass.engine.submit.submission import MARK as SUBMISSION
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import JobPast, Past
+from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex
 from windlass.store.sql.snapshot import Snapshot
 
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-SUSPENDED = State.SUSPENDED.code
-COMPLETED = State.COMPLETED.code
 _LOOKED_AT = (CascadeKind.RELEASE, CascadeKind.DECIDE)  # cascades about a wait itself
 _DEPTH = "depth:"
 

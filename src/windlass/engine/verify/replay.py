@@ -1,29 +1,23 @@
 """Replays the log, event by event, and checks each step before it is applied."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    ASSIGNED,
+    CANCELING,
+    QUEUED,
+    RETRYING,
+    TERMINAL_CODES,
+)
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
 from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.compare import note_pool, note_start
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import (
-    ACTIVE_CODES,
-    TERMINAL_CODES,
-    JobPast,
-    Past,
-    apply_worker_event,
-)
-
-ASSIGNED = State.ASSIGNED.code
-CANCELING = State.CANCELING.code
-QUEUED = State.QUEUED.code
-RETRYING = State.RETRYING.code
+from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex, apply_worker_event
 
 # Checks one transition of one job before it is applied.
 MoveCheck = Callable[["Replay", JobPast, Event], None]
@@ -73,7 +67,7 @@ class Replay:
         job = self.past.jobs.setdefault(event.job, JobPast())
         for check in self._checks:
             check(self, job, event)
-        data = _data(event)
+        data = event.details
         row = self.known.jobs.get(event.job)
         if row is not None:
             self._count(row.facts, job, event, data)
@@ -131,22 +125,22 @@ class Replay:
 
     def _apply_worker(self, event: Event) -> None:
         worker = self.past.worker(event.worker)
-        data = _data(event)
+        data = event.details
         if data.get("status") == "enrolled" and event.incarnation <= worker.incarnation:
             message = f"worker {event.worker} enrolled as {event.incarnation} again"
             self.found.add("S3", message, 0, event.seq)
         apply_worker_event(worker, event, data)
 
     def _apply_pool(self, event: Event) -> None:
-        note_pool(self.past, self.found, _data(event), event.seq)
+        note_pool(self.past, self.found, event.details, event.seq)
 
     def workflow_of(self, event: Event) -> int:
         """Returns the workflow that its own event is about."""
-        number: int = _data(event)["workflow"]
+        number: int = event.details["workflow"]
         return number
 
     def _apply_workflow(self, event: Event) -> None:
-        data = _data(event)
+        data = event.details
         workflow = self.past.workflow(data["workflow"])
         if "to" not in data:  # what was requested, not the outcome
             return
@@ -159,24 +153,24 @@ class Replay:
         workflow.state = data["to"]
 
     def _apply_queue(self, event: Event) -> None:
-        data = _data(event)
+        data = event.details
         if "paused" in data:
             self.past.paused[data["queue"]] = data["paused"]
         if "max_running" in data:
             self.past.holdings.set_limits(data)
 
     def _apply_priority(self, event: Event) -> None:
-        self.past.jobs.setdefault(event.job, JobPast()).adjustment = _data(event)["adjustment"]
+        self.past.jobs.setdefault(event.job, JobPast()).adjustment = event.details["adjustment"]
 
     def _apply_removal(self, event: Event) -> None:
         """Forgets jobs that retention has removed, since there is nothing to compare."""
-        for first, last in _data(event).get("removed", ()):
+        for first, last in event.details.get("removed", ()):
             for job in range(first, last + 1):
                 self.past.jobs.pop(job, None)
                 self.past.missing.pop(job, None)
 
     def _apply_schedule(self, event: Event) -> None:
-        data = _data(event)
+        data = event.details
         if data.get("run_state") == "started" and data["slot"]:
             note_start(self.past, self.found, data, event.seq)
 
@@ -185,7 +179,7 @@ class Replay:
         if old.superseded_by:
             message = f"superseded by {old.superseded_by} and again"
             self.found.add("S3", message, event.job, event.seq)
-        old.superseded_by = _data(event)["by"]
+        old.superseded_by = event.details["by"]
         row = self.known.jobs.get(event.job)
         if row is None or row.facts.workflow is None:
             return
@@ -193,10 +187,3 @@ class Replay:
         counts[old.state] -= 1
         if ended_badly(old.state):
             counts[FORGIVEN] -= bool(row.facts.flags & ALLOW_FAILURE)
-
-
-def _data(event: Event) -> dict[str, Any]:
-    if event.data is None:
-        return {}
-    found: dict[str, Any] = json.loads(event.data)
-    return found

@@ -12,24 +12,26 @@ import msgspec
 
 from windlass.domain.config import Config
 from windlass.domain.job.job import ALLOW_FAILURE
-from windlass.domain.lifecycle.states import STATE_BY_CODE, TRANSITION_CODES, State
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    ASSIGNED,
+    BLOCKED,
+    COMPLETED,
+    QUEUED,
+    RUNNING,
+    STATE_BY_CODE,
+    TERMINAL_CODES,
+    TRANSITION_CODES,
+)
 from windlass.domain.matching.indices import read_indices
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.rates import room_in
 from windlass.domain.matching.room import Room
-from windlass.domain.matching.shapes import Shape, is_gated
+from windlass.domain.matching.shapes import Shape, is_gated, room_in
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.rows.events import Event
 from windlass.domain.values.ids import ShapeId, WorkerId
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import ACTIVE_CODES, TERMINAL_CODES, JobPast
+from windlass.engine.verify.past import Findings, JobPast, SnapshotIndex
 from windlass.engine.verify.replay import MoveCheck, Replay
-
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
-ASSIGNED = State.ASSIGNED.code
-RUNNING = State.RUNNING.code
-COMPLETED = State.COMPLETED.code
 
 
 def check_transition(replay: Replay, job: JobPast, event: Event) -> None:

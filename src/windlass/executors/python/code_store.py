@@ -39,6 +39,7 @@ class CodeStore:
         self._readable = readable
         self._kept: dict[str, Kept] = {}
         self._stamps: dict[str, Stamp] = {}  # stamps of the files when they were read
+        self._asking: set[socket.socket] = set()  # our ends of open connections
 
     @property
     def files(self) -> list[str]:
@@ -103,7 +104,18 @@ class CodeStore:
         ours.setblocking(False)
         loop = asyncio.get_running_loop()
         loop.add_reader(ours, self._answer, ours, loop)
+        self._asking.add(ours)
         return theirs
+
+    def close(self) -> None:
+        """Closes all connections; the processes that asked have ended."""
+        for connection in list(self._asking):
+            self._end(connection, asyncio.get_running_loop())
+
+    def _end(self, connection: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
+        self._asking.discard(connection)
+        loop.remove_reader(connection)
+        connection.close()
 
     def _answer(self, connection: socket.socket, loop: asyncio.AbstractEventLoop) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -116,8 +128,7 @@ class CodeStore:
                 raise
             except OSError:
                 pass
-            loop.remove_reader(connection)
-            connection.close()
+            self._end(connection, loop)
 
     def _hand_over(self, connection: socket.socket, name: str) -> None:
         """Sends a copy of a module's code, which no other process gets."""

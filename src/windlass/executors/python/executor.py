@@ -204,6 +204,8 @@ class PythonExecutor:
             await self._crews.close()
         finally:
             self._crews = None
+            if self._code is not None:
+                self._code.close()
 
     def _admit(self, context: JobContext) -> Job:
         args = read_args(context.args, "args")

@@ -1,21 +1,20 @@
 """A job as it was: its row of today, with everything taken back that happened later."""
 
-import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from windlass.domain.job.job import QUARANTINED
-from windlass.domain.lifecycle.states import ACTIVE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    ASSIGNED,
+    QUEUED,
+    RETRYING,
+    RUNNING,
+    TERMINAL_CODES,
+)
 from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobRecord, Lease
 from windlass.domain.values.ids import AttemptNo, JobId, LeaseNo, WorkerId
-
-ASSIGNED: Final = State.ASSIGNED.code
-RUNNING: Final = State.RUNNING.code
-QUEUED: Final = State.QUEUED.code
-RETRYING: Final = State.RETRYING.code
-_ACTIVE: Final = frozenset(state.code for state in ACTIVE)
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 
 
 class Course:
@@ -34,7 +33,7 @@ class Course:
             self._apply(event)
 
     def _apply(self, event: Event) -> None:
-        data: dict[str, Any] = {} if event.data is None else json.loads(event.data)
+        data = event.details
         if event.kind == EventKind.PRIORITY:
             self.adjustment = data["adjustment"]
         elif event.kind == EventKind.SUPERSEDE:
@@ -56,10 +55,10 @@ class Course:
                 JobId(event.job), self.attempt, LeaseNo(0), WorkerId(event.worker),
                 event.incarnation, event.to, event.at, None, None, None, None, None, None, None,
             )  # fmt: skip
-        elif self.lease is not None and event.to in _ACTIVE:
+        elif self.lease is not None and event.to in ACTIVE_CODES:
             started = event.at if event.to == RUNNING else self.lease.started_at
             self.lease = self.lease._replace(state=event.to, started_at=started)
-        elif event.source in _ACTIVE:
+        elif event.source in ACTIVE_CODES:
             self.closed.add(event.attempt)
             self.lease = None
         self.state = event.to
@@ -75,7 +74,7 @@ def rewind(record: JobRecord, course: Course) -> JobRecord:
         facts=facts, state=course.state, attempts=attempts, not_before=None, progress=None,
         dynamic=None, lease=None,
     )  # fmt: skip
-    if course.state in _ENDED:
+    if course.state in TERMINAL_CODES:
         return shown
     facts = facts._replace(
         state=None, flags=facts.flags & ~QUARANTINED, attempt=course.attempt, worker=None,

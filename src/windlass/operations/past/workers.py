@@ -14,8 +14,7 @@ from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.verify.baseline import load
-from windlass.engine.verify.known import Findings, SnapshotIndex
-from windlass.engine.verify.past import WorkerPast
+from windlass.engine.verify.past import Findings, SnapshotIndex, WorkerPast
 from windlass.engine.verify.replay import Replay
 from windlass.messages.workers import WorkerInfo
 from windlass.operations.past.moments import MAX_EVENTS, PastPoint, find_point

@@ -6,6 +6,7 @@ path, and the memory for open jobs is bounded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -14,24 +15,30 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.job.kinds import program_or_task
 from windlass.domain.lifecycle.failures import FAILURE_BY_NAME, FailureClass
-from windlass.domain.lifecycle.states import NEW_CODE, STATE_BY_CODE, TERMINAL, State
+from windlass.domain.lifecycle.states import (
+    COMPLETED,
+    FAILED,
+    NEW_CODE,
+    QUEUED,
+    RETRYING,
+    RUNNING,
+    STATE_BY_CODE,
+    TERMINAL_CODES,
+    TIMED_OUT,
+)
 from windlass.domain.rows.events import Event, EventKind
+from windlass.ports.loop_time import give_way_if_long, pages
 from windlass.server.metrics.catalogue import MAX_QUEUES, MAX_TASKS, OTHER
 from windlass.server.metrics.series import LONG_BUCKETS, BoundedNames, Count, Histogram, Labels
+from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 
 REMEMBERED: Final = 200_000  # open jobs
+READ_AT_ONCE: Final = 25  # jobs, whose arguments may have a megabyte each
 UNKNOWN: Final = ("unknown", "unknown")  # a job whose row has been removed
 NO_FAILURE: Final = "none"
 
 _JOB: Final = int(EventKind.JOB)
-_QUEUED: Final = State.QUEUED.code
-_RUNNING: Final = State.RUNNING.code
-_RETRYING: Final = State.RETRYING.code
-_TIMED_OUT: Final = State.TIMED_OUT.code
-_COMPLETED: Final = State.COMPLETED.code
-_FAILED: Final = State.FAILED.code
-_ENDED: Final = frozenset(state.code for state in TERMINAL)
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -87,13 +94,15 @@ class JobCounts:
         jobs = {e.job for e in events if e.kind == _JOB and e.job not in self._open}
         if not jobs:
             return
-        specs = await store.read(lambda tx: tx.jobs.specs(sorted(jobs)))
-        for job in sorted(jobs):
-            if job in specs and also is not None:
-                also(job, specs[job])
-            while len(self._open) >= REMEMBERED:
-                self._open.pop(next(iter(self._open)))
-            self._open[job] = _Open(self._labels(specs.get(job)))
+        for some in pages(sorted(jobs), READ_AT_ONCE):
+            specs = await store.read(partial(_specs, jobs=some))
+            for job in some:
+                await give_way_if_long()
+                if job in specs and also is not None:
+                    also(job, specs[job])
+                while len(self._open) >= REMEMBERED:
+                    self._open.pop(next(iter(self._open)))
+                self._open[job] = _Open(self._labels(specs.get(job)))
 
     def observe(self, events: Sequence[Event], after: int = 0) -> None:
         """Takes notice of events, in their order, and counts those with a number above `after`."""
@@ -114,13 +123,13 @@ class JobCounts:
         known = self._open.get(event.job) or _Open(UNKNOWN)
         if counts:
             self._count(event, known)
-        if event.to == _QUEUED:
+        if event.to == QUEUED:
             known = replace(known, queued_at=event.at)
-        elif event.to == _RUNNING:
+        elif event.to == RUNNING:
             known = replace(known, queued_at=None, running_at=event.at)
-        elif event.source == _RUNNING:
+        elif event.source == RUNNING:
             known = replace(known, running_at=None)
-        if event.to in _ENDED:
+        if event.to in TERMINAL_CODES:
             self._open.pop(event.job, None)
         elif event.job in self._open:
             self._open[event.job] = known
@@ -130,25 +139,25 @@ class JobCounts:
         queue = labels[:1]
         if event.source == NEW_CODE:
             self._submitted.add(queue)
-        if to == _RUNNING:
+        if to == RUNNING:
             self._started.add(labels)
             if known.queued_at is not None:
                 self._wait.observe(queue, (event.at - known.queued_at) / 1000)
-        elif event.source == _RUNNING and known.running_at is not None:
+        elif event.source == RUNNING and known.running_at is not None:
             self._run.observe(queue, (event.at - known.running_at) / 1000)
-        if to == _TIMED_OUT:
+        if to == TIMED_OUT:
             self._timeouts.add(labels)
-        elif to == _COMPLETED:
+        elif to == COMPLETED:
             self._completed.add(labels)
-        elif to in (_RETRYING, _FAILED):
+        elif to in (RETRYING, FAILED):
             self._count_failure(event, labels)
-        if to in _ENDED:
+        if to in TERMINAL_CODES:
             self._ended.add((*queue, str(STATE_BY_CODE[to])))
 
     def _count_failure(self, event: Event, labels: Labels) -> None:
         data = _Data() if event.data is None else _data(event.data)
         failure = data.failure if data.failure in FAILURE_BY_NAME else NO_FAILURE
-        if event.to == _FAILED:
+        if event.to == FAILED:
             self._failed.add((*labels, failure))
         elif data.counts not in ("", "none"):
             self._retries.add((*labels, failure))
@@ -170,6 +179,10 @@ class JobCounts:
         queue, task = names_of(stored)
         (queue,) = self._queues.admit((queue,), (OTHER,))
         return self._tasks.admit((queue, task), (queue, OTHER))
+
+
+async def _specs(tx: ReadTx, jobs: Sequence[int]) -> dict[int, bytes]:
+    return await tx.jobs.specs(jobs)
 
 
 def names_of(stored: bytes) -> tuple[str, str]:

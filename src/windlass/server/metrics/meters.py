@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, ProcessCollector, gene
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
-from windlass.engine.transaction.counters import Metrics
+from windlass.engine.transaction.effects import Metrics
 from windlass.server.connections.refusals import Reason
 from windlass.server.metrics.catalogue import BY_NAME, MAX_POOLS, MAX_QUEUES, QUEUES_EVER
 from windlass.server.metrics.holds import Holds

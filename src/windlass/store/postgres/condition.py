@@ -1,4 +1,6 @@
-"""What `windlass doctor` says about a PostgreSQL: what loses commits, and what makes it slow."""
+"""Examines a PostgreSQL database for `windlass doctor`: what may lose commits, and what makes it
+slow.
+"""
 
 import asyncio
 import statistics
@@ -21,7 +23,7 @@ LONG_S: Final = 300  # a transaction
 TOO_LONG_S: Final = 3_600
 SLOW_MS: Final = 5.0  # a round trip
 MAX_LAG: Final = 64 * 1024**2  # bytes of WAL
-MAX_DEAD: Final = 1_000_000  # rows, beside more dead than live ones
+MAX_DEAD: Final = 1_000_000  # dead rows; only counts if there are more dead than live ones
 ROUND_TRIPS: Final = 5
 
 
@@ -86,7 +88,7 @@ def _version(condition: _Condition, dsn: str) -> Found:
 
 
 async def _pooler(connection: "asyncpg.Connection[Any]", dsn: str) -> Found:
-    """Says whether a pooler answers, and whether servers have a way past it."""
+    """Reports whether a pooler answers, and whether servers can bypass it."""
     name = "postgresql pooler"
     if not is_pooled(connection):
         return name, "ok", "none: servers connect directly"
@@ -113,7 +115,7 @@ async def _pooler(connection: "asyncpg.Connection[Any]", dsn: str) -> Found:
 
 
 def _durability(condition: _Condition) -> Found:
-    """Says whether a crash can take what was acknowledged, or damage the database."""
+    """Reports whether a crash can lose acknowledged commits, or damage the database."""
     off = [
         setting
         for setting, on in (
@@ -132,7 +134,9 @@ def _durability(condition: _Condition) -> Found:
 def judge_connections(
     clients: int, ours: int, listening: int, *, places: int, pool_open: int
 ) -> Found:
-    """Compares what all servers may take with what PostgreSQL has for roles without privileges."""
+    """Compares the connections that all servers may use with those that PostgreSQL offers to roles
+    without privileges.
+    """
     each = pool_open + 1
     others = clients - ours
     needed = listening * each + others
@@ -148,7 +152,7 @@ def judge_connections(
 
 
 def judge_autovacuum(on: bool, worst: list[tuple[str, int, int, bool]]) -> Found:
-    """Says whether dead rows are removed; `worst` is the table that has most of them, if any."""
+    """Reports whether dead rows are removed; `worst` is the table with the most of them, if any."""
     if not on:
         detail = "is off: tables only grow, and every claim gets slower; switch it on"
         return "postgresql autovacuum", "problem", detail
@@ -163,7 +167,7 @@ def judge_autovacuum(on: bool, worst: list[tuple[str, int, int, bool]]) -> Found
 
 
 def judge_replication(standbys: list[tuple[str, str, int]], waits: bool) -> Found:
-    """Says whether a failover can lose commits; each standby has a name, a mode and a lag."""
+    """Reports whether a failover can lose commits; each standby has a name, a mode and a lag."""
     name = "postgresql replication"
     if not standbys:
         if waits:
@@ -179,7 +183,7 @@ def judge_replication(standbys: list[tuple[str, str, int]], waits: bool) -> Foun
 
 
 async def _transactions(connection: "asyncpg.Connection[Any]") -> Found:
-    """Says who keeps what was deleted from being removed."""
+    """Reports transactions that keep deleted rows from being removed."""
     name = "postgresql transactions"
     prepared = await connection.fetchval(QUERIES["prepared_transactions"])
     if prepared:
@@ -196,7 +200,7 @@ async def _transactions(connection: "asyncpg.Connection[Any]") -> Found:
 
 
 async def _round_trip(connection: "asyncpg.Connection[Any]") -> Found:
-    """Measures what every transaction pays several times."""
+    """Measures a round trip; every transaction needs several."""
     now = asyncio.get_running_loop().time
     took: list[float] = []
     async with connection.transaction():

@@ -1,7 +1,7 @@
 """A pool of connections that limits how many are open, idle, and how old they get.
 
-asyncpg's own pool knows neither an idle limit nor a lifetime. This one belongs to the
-event loop on which it was made; its timers go through that loop.
+asyncpg's own pool has neither an idle limit nor a lifetime. This one belongs to the event loop that
+made it, which also runs its timers.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ else:
 CONNECT_SECONDS = 10.0
 COMMAND_SECONDS = 60.0
 
-# Without these the planner, which cannot know how long an array is, reads whole tables
-# into hash joins: a claim from a million jobs would cost as much as the queue is long. A walk
-# in steps would read, by a bitmap, all that is left for each of them.
-# A transaction that its server has forgotten gives up its locks after a minute.
+# Without these settings the planner, which cannot know the length of an array, reads whole tables
+# into hash joins: the cost of a claim would grow with the length of the queue. A walk
+# in steps would read the whole rest by a bitmap at each step.
+# A transaction that its server has forgotten loses its locks after a minute.
 SETTINGS = {
     "search_path": "windlass",
     "application_name": "windlass",
@@ -38,10 +38,10 @@ SETTINGS = {
     "default_transaction_isolation": "read committed",
 }
 
-# A pooler lends another session to each transaction, so each transaction brings the settings.
+# A pooler lends a different session to each transaction, so each transaction sets them.
 SET_LOCAL: Final = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SETTINGS.items())
 
-DIRECT: Final = "direct"  # the parameter of an address that leads past the pooler
+DIRECT: Final = "direct"  # the parameter with the address that bypasses the pooler
 
 
 class PoolLimits(NamedTuple):
@@ -54,7 +54,7 @@ class PoolLimits(NamedTuple):
 
 
 class PoolCounts(NamedTuple):
-    """What the pool holds now, and how often a caller had to wait so far."""
+    """How many connections the pool holds now, and how often a caller has had to wait."""
 
     open: int
     idle: int
@@ -89,7 +89,7 @@ class Link:
         self.idle_since = born
         self.used = False
         self.process = 0
-        self.round = 0  # of the pool, when it was opened
+        self.round = 0  # the pool's round when it was opened
         self.started_us = 0
         """The server's process of this session and when it began; read when it is first used, and
         in each transaction through a pooler."""
@@ -101,7 +101,7 @@ class Link:
         """Whether the database has warned of something since this was set."""
 
     def hear(self, _connection: object, message: asyncpg.PostgresLogMessage) -> None:
-        """Takes a message that is not an answer."""
+        """Receives a notice from the database."""
         self.warned |= message.severity_en == "WARNING"
 
     def next_mark(self) -> int:
@@ -142,8 +142,8 @@ class PooledConnection(_Connection):
 
 
 def is_pooled(connection: object) -> bool:
-    """Returns whether a pooler stands before the database."""
-    return type(connection) is PooledConnection  # asyncpg answers `isinstance` in its own way
+    """Returns True if there is a pooler in front of the database."""
+    return type(connection) is PooledConnection  # asyncpg overrides `isinstance`
 
 
 def addresses(dsn: str) -> tuple[str, str]:
@@ -163,10 +163,10 @@ def addresses(dsn: str) -> tuple[str, str]:
 
 
 async def open_connection(dsn: str) -> "asyncpg.Connection[Any]":
-    """Connects with the settings that all statements of the store count on.
+    """Connects with the settings that all statements of the store rely on.
 
-    A pooler refuses or ignores them, and shows another process than the one that answers. Then
-    the connection keeps no statements and sets them for each transaction.
+    A pooler refuses or ignores them, and announces another process than the one that answers. Then
+    the connection prepares no statements and sets them for each transaction.
     """
     address, _ = addresses(dsn)
     try:
@@ -197,7 +197,7 @@ async def _open_pooled(address: str) -> "asyncpg.Connection[Any]":
 
 
 async def _answers_itself(connection: "asyncpg.Connection[Any]") -> bool:
-    """Returns whether the process that was announced is the one that answers.
+    """Returns True if the announced process is the one that answers.
 
     Without parameters, the statement is not prepared: a pooler may know its name already.
     """
@@ -219,7 +219,7 @@ class Pool:
         limits: PoolLimits,
         greet: Callable[[Link], Awaitable[None]] | None = None,
     ) -> None:
-        """`greet` is awaited with each new connection before it is lent."""
+        """`greet` is called with each new connection before it is lent."""
         self._dsn = dsn
         self._limits = limits
         self._greet = greet
@@ -252,13 +252,13 @@ class Pool:
                 return link
 
     def renew(self) -> None:
-        """Lends none of the connections again that are open."""
+        """Retires all open connections: none of them is lent again."""
         self.round += 1
         while self._idle:
             self._retire(self._idle.pop())
 
     def release(self, link: Link) -> None:
-        """Gives a connection back that is outside any transaction."""
+        """Takes back a connection that is outside any transaction."""
         link.used = True
         if self._closed or link.connection.is_closed() or self._is_old(link):
             self._retire(link)
@@ -275,7 +275,7 @@ class Pool:
         self._free(link)
 
     async def close(self) -> None:
-        """Closes what is idle now and what is in use when it comes back."""
+        """Closes idle connections now, and those in use when they are returned."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -313,7 +313,7 @@ class Pool:
             raise
 
     async def _wait(self) -> Link | None:
-        """Returns a connection another caller gave back, or None when one may be opened instead."""
+        """Returns a connection that another caller released, or None if a new one may be opened."""
         self._waits += 1
         waiter: asyncio.Future[Link | None] = self._loop.create_future()
         self._waiters.append(waiter)
@@ -339,7 +339,7 @@ class Pool:
         return False
 
     def _retire(self, link: Link) -> None:
-        """Closes a connection politely, without making anyone wait for it."""
+        """Closes a connection in the background."""
         if not link.connection.is_closed():
             task = self._loop.create_task(_close(link.connection))
             self._closing.add(task)
@@ -356,7 +356,7 @@ class Pool:
         return self._loop.time() - link.born >= self._limits.lifetime_ms / 1000
 
     def _set_timer(self) -> None:
-        """Looks again when the first idle connection has been idle, or alive, long enough."""
+        """Checks again when the first idle connection has been idle, or open, long enough."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -24,11 +24,10 @@ from windlass.store.fast_path import (
     PlainSync,
     PlainSynced,
 )
-from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.connections import Link
-from windlass.store.postgres.failures import RETRY, outcome_unknown
+from windlass.store.postgres.failures import RETRY, outcome_unknown, was_committed
 from windlass.store.postgres.news import Herald
-from windlass.store.postgres.outcome import was_committed
+from windlass.store.postgres.session import integers, spread
 from windlass.store.postgres.transactions import Transactions
 
 MAX_TOLD = 32  # arrivals that a submit tells of by itself
@@ -45,9 +44,8 @@ class NotCommonError(asyncpg.PostgresError):
 class PostgresFastPath:
     """Implements `FastPath`."""
 
-    def __init__(self, dsn: str, server: str, transactions: Transactions, herald: Herald) -> None:
+    def __init__(self, dsn: str, transactions: Transactions, herald: Herald) -> None:
         self._dsn = dsn
-        self._server = server
         self._transactions = transactions
         self._herald = herald
         self._newest = 0  # no job of a later submit has a lower id
@@ -60,7 +58,7 @@ class PostgresFastPath:
         def args(link: Link, latest: int) -> Sequence[object]:
             nonlocal mark, began
             mark, began = link.next_mark(), latest
-            return (self._server, link.slot, mark, began, *_submit_args(asked), *news)
+            return (mark, began, *_submit_args(asked), *news)
 
         async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
             """Returns what the lost answer was; None: it never happened."""
@@ -84,8 +82,8 @@ class PostgresFastPath:
     async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
         gated = asked.limited is not None
 
-        def args(link: Link, latest: int) -> Sequence[object]:
-            plain = (self._server, link.slot, latest, *_sync_args(asked, rules))
+        def args(_link: Link, latest: int) -> Sequence[object]:
+            plain = (latest, *_sync_args(asked, rules))
             return (*_limit_args(asked.limited or ()), *plain) if gated else plain
 
         try:
@@ -152,6 +150,7 @@ def _sync_args(asked: PlainSync, rules: FastPathRules) -> Sequence[object]:
         asked.described,
         rules.beat_ms,
         claim.want,
+        asked.holds,
         claim.state,
         claim.slack_ms,
         claim.least_attempt,
@@ -186,7 +185,8 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
     """Returns what `sync_plain` answered; its arrays are NULL where there is nothing."""
     _, asked, looked, jobs, attempts, leases, timeouts, idles, specs, *rest = row
     cursor_ranks, cursor_jobs, *left = rest[:5]
-    shapes, freed = rest[5:] or (None, None)
+    held = rest[5]
+    shapes, freed = rest[6:] or (None, None)
     granted: list[Assignment] = []
     if jobs:
         columns = zip(jobs, attempts, leases, timeouts, idles, specs, strict=True)
@@ -199,7 +199,9 @@ def _synced(now: int, state: int, row: Sequence[Any]) -> PlainSynced:
         None if rank is None else (rank, job)
         for rank, job in zip(cursor_ranks or (), cursor_jobs or (), strict=True)
     ]
-    return PlainSynced(now, asked, looked, granted, cursors, _rows(left), shapes or (), freed or ())
+    return PlainSynced(
+        now, asked, looked, granted, cursors, _rows(left), held, shapes or (), freed or ()
+    )
 
 
 def _rows(columns: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The way of jobs with no ties, in bulk: few statements with few columns."""
+"""Moves plain jobs in bulk, with few statements and few columns."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,9 +6,8 @@ from windlass.domain.rows.events import Moves
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Waited, Worker
 from windlass.messages.sync import Finished
-from windlass.store.postgres.columns import integers, spread
 from windlass.store.postgres.places import TICKET, PostgresPlaces
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.flow import Flow
 
 

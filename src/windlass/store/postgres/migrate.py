@@ -1,4 +1,4 @@
-"""Brings a database to the schema this code expects, or says that it is not there yet.
+"""Upgrades a database to the schema that this code expects, or reports an older one.
 
 The schema has a version. The functions have none: they are created or replaced whenever their
 text differs from what was applied last. So a function may change between versions only if servers
@@ -26,7 +26,7 @@ OLDEST: Final = 15  # version of PostgreSQL
 def check(found: int, address: str, steps: tuple[Step, ...] = STEPS) -> None:
     """Raises `Conflict` unless a database at version `found` is what this code expects.
 
-    `address` is the database's, for the command that helps.
+    `address` is the database's address, for the command in the message.
     """
     expected = latest(steps)
     if found < expected:
@@ -48,7 +48,7 @@ async def applied(connection: "asyncpg.Connection[Any]") -> int:
 async def upgrade(
     connection: "asyncpg.Connection[Any]", steps: tuple[Step, ...] = STEPS, oldest: int = OLDEST
 ) -> None:
-    """Applies what is missing, all or nothing; a database without tables gets the whole schema.
+    """Applies the missing steps, all or nothing; an empty database gets the whole schema.
 
     Raises `Conflict` for a version of PostgreSQL before `oldest`.
     """
@@ -69,7 +69,7 @@ async def upgrade(
             await connection.execute(QUERIES["note_migration"], FIRST_VERSION, "schema")
         for step in steps:
             if step.version > version:
-                if version:  # `schema.sql` includes the change already
+                if version:  # `schema.sql` already includes the change
                     await connection.execute(step.sql)
                 await connection.execute(QUERIES["note_migration"], step.version, step.name)
         await _apply_functions(connection)
@@ -100,7 +100,7 @@ def function_files() -> dict[str, str]:
 
 @cache
 def functions_digest() -> str:
-    """Returns a digest of all functions, which tells whether they have changed."""
+    """Returns a digest of all functions, which shows whether they have changed."""
     text = "\n".join(function_files().values())
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,10 +1,10 @@
-"""Tell other servers what became ready, and hear it from them: NOTIFY and LISTEN.
+"""Tells other servers which jobs became ready, and hears it from them: NOTIFY and LISTEN.
 
-Telling is a statement of its own after COMMIT, at most one in `notify_interval`; what
-comes meanwhile is put together. Messages may be lost: a slow poll stands behind them.
+NOTIFY is a separate statement after COMMIT, at most one per `notify_interval`; later news wait and
+are merged. Messages may be lost: a slow poll makes up for them.
 
 Nobody can listen through a pooler, which gives the session to others. Then the address names the
-database behind it (`?direct=HOST:PORT`), or the server looks every second what there is to hear.
+database behind it (`?direct=HOST:PORT`), or the server polls every second.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres.connections import addresses, is_pooled, open_connection
 from windlass.store.postgres.failures import is_unavailable
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 log = structlog.get_logger()
 
 CHANNEL = "windlass"
-INBOX = "inbox"  # what functions/submit_request.sql says on the channel
+INBOX = "inbox"  # the message of functions/submit_request.sql
 INTERVAL_MS = 5
 RECONNECT_SECONDS = 1.0
 POLL_SECONDS = 1.0  # through a pooler
 PAYLOAD_BYTES = 7_900  # PostgreSQL takes less than 8,000
-ARRIVALS_EACH = 90  # four numbers of up to 20 digits fit into the payload so often
+ARRIVALS_EACH = 90  # how many groups of four numbers of up to 20 digits fit into the payload
 PAYLOADS = 32
 
 Stacks = tuple[tuple[int, int, int, int, int], ...]
@@ -39,7 +39,7 @@ _decode = msgspec.json.Decoder(Message).decode
 
 
 def merge(first: News, second: News) -> News:
-    """Returns what both say together."""
+    """Returns both as one."""
     times = [at for at in (first.due_at, second.due_at) if at]
     return News(
         first.arrivals + second.arrivals,
@@ -51,9 +51,9 @@ def merge(first: News, second: News) -> News:
 
 
 def payloads(server: str, news: News) -> list[str]:
-    """Returns the messages that carry `news`: one, or several where one cannot hold it.
+    """Returns the messages that carry `news`: one, or several if it is too long for one.
 
-    Too many arrivals are put together by shape first: the best job and how many.
+    Too many arrivals are first merged by shape: the best job and the number of jobs.
     """
     text = _encode(server, news)
     if len(text) <= PAYLOAD_BYTES:
@@ -76,7 +76,7 @@ def payloads(server: str, news: News) -> list[str]:
 def by_shape(
     arrivals: Iterable[tuple[int, int, int, int]],
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """Returns the best job of each shape and how many came."""
+    """Returns the best job of each shape and the number of jobs."""
     best: dict[int, tuple[int, int, int, int]] = {}
     for arrival in arrivals:
         shape, rank, job, count = arrival
@@ -89,7 +89,9 @@ def by_shape(
 
 
 def _encode(server: str, news: News) -> str:
-    """Returns which jobs have ended is not told: there are too many, and few are waited for."""
+    """Returns the message. It leaves out which jobs have ended: there are too many, and few are
+    waited for.
+    """
     return msgspec.json.encode((server, *news[:4], news.stacks)).decode()
 
 
@@ -98,7 +100,7 @@ def _parts(items: Sequence[Any], size: int) -> Iterable[Any]:
 
 
 class Herald:
-    """Sends this server's news, put together."""
+    """Sends this server's news, merged."""
 
     def __init__(
         self,
@@ -116,7 +118,7 @@ class Herald:
         self._next_at = 0.0
 
     def announce(self, news: News) -> None:
-        """Sends at once after a quiet time, else soon, with what else comes until then.
+        """Sends at once after a quiet time, else soon, together with later news.
 
         Nobody waits for it.
         """
@@ -129,19 +131,19 @@ class Herald:
             self._timer = self._loop.call_at(self._next_at, self._begin)
 
     def may_tell(self) -> bool:
-        """Returns whether a transaction may notify by itself: only the first after a quiet time."""
+        """Returns True if a transaction may notify by itself: only the first after a quiet time."""
         if self._timer or self._sending or self._next_at > self._loop.time():
             return False
         self._next_at = self._loop.time() + self._interval_s
         return True
 
     def around(self) -> tuple[str, str]:
-        """Returns the text before and after the arrivals in a message that holds nothing else."""
+        """Returns the text before and after the arrivals in a message with only arrivals."""
         before, behind = _encode(self._server, News()).split("[]", 1)
         return f"{before}[", f"]{behind}"
 
     async def close(self) -> None:
-        """Sends what is left."""
+        """Sends the remaining news."""
         while self._timer is not None or self._sending is not None:
             if self._timer is not None:
                 self._timer.cancel()
@@ -159,7 +161,7 @@ class Herald:
             if news is not None:
                 await self._send(payloads(self._server, news))
         except StoreUnavailable:
-            pass  # Other servers find out by themselves, later.
+            pass  # Other servers find out later by their polls.
         finally:
             self._sending = None
             self._next_at = self._loop.time() + self._interval_s
@@ -168,10 +170,10 @@ class Herald:
 
 
 class Listener:
-    """Hears other servers on a connection of its own, which it opens again when it breaks.
+    """Listens to other servers on its own connection, which it opens again when it breaks.
 
-    Through a pooler it polls with `look`, which takes the event to begin after (0: none yet) and
-    returns the newest one and the news.
+    Through a pooler it polls with `look`, which takes the number of the last event seen (0: none
+    yet) and returns the newest number and the news.
     """
 
     def __init__(
@@ -180,33 +182,23 @@ class Listener:
         _, self._address = addresses(dsn)
         self._server = server
         self._look = look
-        self._hearers: dict[object, Callable[[News], None]] = {}
+        self.hearers = Hearers()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Begins to listen before anyone subscribes, so that a subscriber misses nothing."""
+        """Starts listening before anyone subscribes, so that a subscriber misses nothing."""
         connection = await self._open()
         hearing = self._poll() if connection is None else self._listen(connection)
         self._task = asyncio.get_running_loop().create_task(hearing)
 
-    def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        """Calls `hear` for each message; answers how to stop."""
-        key = object()
-        self._hearers[key] = hear
-
-        def stop() -> None:
-            self._hearers.pop(key, None)
-
-        return stop
-
     async def close(self) -> None:
-        self._hearers.clear()
+        self.hearers.clear()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
 
     async def _open(self) -> "asyncpg.Connection[Any] | None":
-        """Returns a connection that listens; None where a pooler stands before the database."""
+        """Returns a connection that listens; None if there is a pooler in front of the database."""
         connection = await open_connection(self._address)
         try:
             if is_pooled(connection):
@@ -226,16 +218,16 @@ class Listener:
             finally:
                 connection.terminate()
             connection = await self._open_again()
-            # Whatever was said meanwhile is lost, and what is cached may be old.
-            self._tell(News(catalog=True))
+            # Messages sent meanwhile are lost, and caches may be stale.
+            self.hearers.tell(News(catalog=True))
         await self._poll()
 
     async def _poll(self) -> None:
-        """Looks again and again, at each event twice: they are not committed in order."""
+        """Polls; reads each event twice, because they are not committed in order."""
         before = newest = 0
         while True:
             await pass_time(POLL_SECONDS)
-            if not self._hearers:
+            if not self.hearers:
                 continue
             try:
                 found, news = await self._look(before)
@@ -243,32 +235,28 @@ class Listener:
                 continue
             before, newest = newest or found, found
             if news != News():
-                self._tell(news)
+                self.hearers.tell(news)
 
     async def _open_again(self) -> "asyncpg.Connection[Any] | None":
         while True:
             try:
                 return await self._open()
             except Exception as error:
-                # Whatever it is: without the connection this server would hear nothing more.
+                # Retry after any error: without the connection this server would hear nothing more.
                 if not is_unavailable(error):
                     log.error("listen_failed", error=str(error), exc_info=error)
             await pass_time(RECONNECT_SECONDS)
 
     def _receive(self, _connection: object, _process: int, _channel: str, payload: object) -> None:
         if payload == INBOX:
-            self._tell(News(inbox=True))
+            self.hearers.tell(News(inbox=True))
             return
         try:
             server, arrivals, pokes, due_at, catalog, stacks = _decode(str(payload))
         except msgspec.DecodeError:
-            return  # Anyone may notify; what is not ours is passed over.
+            return  # Anyone may notify; ignore messages that are not ours.
         if server != self._server:
-            self._tell(News(arrivals, pokes, due_at, catalog, stacks=stacks))
-
-    def _tell(self, news: News) -> None:
-        for hear in list(self._hearers.values()):
-            hear(news)
+            self.hearers.tell(News(arrivals, pokes, due_at, catalog, stacks=stacks))
 
 
 async def _wait_until_broken(connection: "asyncpg.Connection[Any]") -> None:

@@ -1,4 +1,4 @@
-"""How roles differ on PostgreSQL."""
+"""The roles as PostgreSQL implements them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,8 +6,7 @@ from windlass.domain.lifecycle.states import STATE_BY_CODE
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.gaps import Gap, Mark
 from windlass.domain.rows.records import RateRow, WorkflowRow
-from windlass.store.postgres.columns import integers, spread
-from windlass.store.postgres.session import Session
+from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.log import Log
 from windlass.store.sql.placement import Limits, Placement, RateKey
@@ -51,7 +50,7 @@ class PostgresPlacement(Placement):
             known = {(r[0], r[1]) for r in await self._session.fetch("known_rates", *names)}
             new = [key for key in sorted(keys) if key not in known]
             if new and wait:
-                # Without waiting there is none either for another transaction's new row.
+                # If it may not wait, it cannot wait for another transaction's new row either.
                 await self._session.many("add_rates", "oo", new)
                 rows = await self._session.rows(RateRow, lock, *names)
         return {(row.namespace, row.key): row for row in rows}
@@ -73,7 +72,7 @@ class PostgresLimits(Limits):
             await self._session.execute("insert_limits", *_names(missing), _values(missing))
             known = await self._find(wanted)
         if any(most != wanted[name] for name, (_, most) in known.items()):
-            # All of them, so that the caller's locks come in one order.
+            # Lock all of them, so that the caller's locks are taken in one order.
             both = sorted((limit, wanted[name]) for name, (limit, _) in known.items())
             columns = map(integers, zip(*both, strict=True))
             await self._session.execute("set_limits", *columns)
@@ -112,10 +111,10 @@ class PostgresLog(Log):
     async def bump(self, deltas: Mapping[str, int]) -> None:
         if deltas:
             names, values = zip(*sorted(deltas.items()), strict=True)
-            slot = self._session.link.slot
-            await self._session.execute(
-                "bump_counters", self._server, slot, names, integers(values)
-            )
+            await self._session.execute("bump_counters", names, integers(values))
+
+    async def fold(self) -> None:
+        await self._session.execute("fold_counters")
 
 
 class PostgresWorkflows(Workflows):

@@ -1,15 +1,52 @@
-"""One connection in one transaction: run named statements and remember what COMMIT needs."""
+"""One connection in one transaction: runs named statements and remembers what COMMIT needs.
+
+asyncpg writes an array value by value, which costs more than the rest of a statement. So integers
+go as one text, made by a JSON encoder in C, and a column that has the same value in every row goes
+as that value, beside an empty array.
+"""
 
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 import asyncpg
+import msgspec
 
 from windlass.domain.rows.gaps import Mark
-from windlass.store.postgres.columns import ascending, integers
 from windlass.store.postgres.connections import Link
 from windlass.store.sql.queries import load_queries
 from windlass.store.sql.session import INTEGER, maker
+
+_encode = msgspec.json.Encoder().encode
+
+
+def integers(column: Sequence[int | None]) -> str:
+    """Returns the literal of an array of integers; None becomes NULL."""
+    return "{" + _encode(column)[1:-1].decode() + "}"
+
+
+def ascending(ids: Iterable[int]) -> str:
+    """Returns the literal of these ids, each once, in the order in which everybody locks."""
+    return integers(sorted(set(ids)))
+
+
+def spread(kinds: str, columns: Sequence[Sequence[object]]) -> list[object]:
+    """Returns all arrays, then all scalars, for `coalesce(u.column, $scalar)`.
+
+    `kinds` has one letter for each column. A column that varies becomes an array, and its scalar is
+    NULL; a constant one becomes an empty array and a scalar.
+    """
+    arrays: list[object] = []
+    scalars: list[object] = []
+    for kind, column in zip(kinds, columns, strict=True):
+        first = column[0]
+        if first == column[-1] and column.count(first) == len(column):
+            arrays.append("{}" if kind == INTEGER else [])
+            scalars.append(first)
+        else:
+            arrays.append(integers(column) if kind == INTEGER else column)  # type: ignore[arg-type]
+            scalars.append(None)
+    return arrays + scalars
+
 
 QUERIES = load_queries("postgres")
 
@@ -18,7 +55,7 @@ Rows = list[asyncpg.Record]
 
 
 class Session:
-    """What the roles of one transaction share: `Session` of `store/sql`."""
+    """Implements `Session` of `store/sql`: what the roles of one transaction share."""
 
     __slots__ = ("event", "link", "statements", "vouches")
 
@@ -27,7 +64,7 @@ class Session:
         self.statements = 0
         self.vouches = False
         """Whether its answer is what another transaction wrote, which must be durable by then."""
-        self.event: Mark | None = None  # the newest that this transaction has written
+        self.event: Mark | None = None  # the newest event that this transaction has written
 
     def fetch(self, name: str, *args: object) -> Coroutine[Any, Any, Rows]:
         self.statements += 1
@@ -98,7 +135,7 @@ class Session:
         return tuple(value)
 
     def commit(self, mark: int, at: int) -> Coroutine[Any, Any, str]:
-        """Notes with the commit, if there is something to commit, that it took place."""
+        """Commits; if anything was written, also leaves the mark."""
         self.statements += 1
         noted = QUERIES["commit"] % (mark, at, self.vouches)
         return self.link.connection.execute(noted)

@@ -1,4 +1,4 @@
-"""Read the event log as it grows, without missing what becomes visible late.
+"""Reads the event log as it grows, without missing events that become visible late.
 
 Numbers are drawn before COMMIT, so an event may appear below one that is already there.
 A transaction that draws numbers holds a shared lock until it has ended. So a gap is
@@ -15,18 +15,18 @@ Writers = Callable[[], Awaitable[set[str]]]
 
 
 class SettledEvents:
-    """One tailer's knowledge of what is settled. One caller at a time."""
+    """What one reader knows to be settled. Takes one caller at a time."""
 
     def __init__(self, read: Read, writers: Writers) -> None:
         """`read` reads events in a new snapshot; `writers` returns who holds the lock now."""
         self._read = read
         self._find_writers = writers
-        self._settled = 0  # every number up to here was used, or never will be
-        self._bound = 0  # the highest number seen when the writers below were noted
+        self._settled = 0  # every number up to here is used, or never will be
+        self._bound = 0  # the highest number seen when `_writers` was read
         self._writers: set[str] | None = None
 
     async def read(self, after: int, count: int) -> list[Event]:
-        """Events behind `after`, up to the first gap that may still be filled."""
+        """Returns the events after `after`, up to the first gap that may still be filled."""
         events = await self._read(after, count)
         settled = self._prefix(after, events)
         if len(settled) == len(events) or not await self._gap_is_final(events[-1].seq):
@@ -34,7 +34,7 @@ class SettledEvents:
         return self._prefix(after, await self._read(after, count))
 
     def _prefix(self, after: int, events: list[Event]) -> list[Event]:
-        """Returns the events that follow each other without a gap that may be filled."""
+        """Returns the events before the first gap that may be filled."""
         expected = max(after, self._settled) + 1
         for place, event in enumerate(events):
             if event.seq > expected:
@@ -43,7 +43,7 @@ class SettledEvents:
         return events
 
     async def _gap_is_final(self, highest: int) -> bool:
-        """Returns whether all who may have filled the gaps below `highest` are gone."""
+        """Returns True if everybody who could fill the gaps below `highest` has finished."""
         now = await self._find_writers()
         if self._writers is None:
             self._bound, self._writers = highest, now

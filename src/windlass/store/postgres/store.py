@@ -1,4 +1,9 @@
-"""The store on PostgreSQL: many servers share one database, which decides everything."""
+"""The store on PostgreSQL: many servers share one database, which decides everything.
+
+`open_patiently` waits while the database starts, restarts, or has no connection left. Servers and
+workers are often started together with it; ending at once would only make somebody start them
+again.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -6,11 +11,14 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, Self, TypeVar
 
 import asyncpg
+import structlog
 
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.gaps import Mark
 from windlass.domain.values.addresses import without_password
-from windlass.domain.values.errors import Conflict
+from windlass.domain.values.errors import Conflict, StoreUnavailable
+from windlass.domain.values.options import shown_ms
+from windlass.ports.loop_time import pass_time
 from windlass.store.postgres import migrate
 from windlass.store.postgres.connections import (
     Link,
@@ -35,24 +43,24 @@ IDENTITY: Final = "identity"  # in `meta`
 
 
 class PostgresStore:
-    """One engine's access to a database that it may share with others.
+    """One engine's access to a database, which it may share with others.
 
-    Make it with `connect`, on the event loop that will use it, and `close` it in the end.
+    Open it with `connect`, on the event loop that will use it, and `close` it at the end.
     """
 
     def __init__(self, dsn: str, server: str, limits: PoolLimits, notify_ms: int) -> None:
         self._dsn = dsn
         self._pool = Pool(dsn, limits, self._greet)
-        self._transactions = Transactions(dsn, server, self._pool)
+        self._transactions = Transactions(dsn, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
         self._fast_path: PostgresFastPath | None = PostgresFastPath(
-            dsn, server, self._transactions, self._herald
+            dsn, self._transactions, self._herald
         )
         self._listener = Listener(dsn, server, self._look_around)
         self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
         self._follower: Follower | None = None
-        self._run: Sequence[object] = ()  # of the cluster, as the follower knows it
+        self._run: Sequence[object] = ()  # the cluster's start that the follower has seen
         self._greeting = asyncio.Lock()
 
     @classmethod
@@ -68,12 +76,12 @@ class PostgresStore:
         notify_ms: int = INTERVAL_MS,
         fast_path: bool = True,
     ) -> Self:
-        """Connects as `server`, a name no other server on this database has.
+        """Connects as `server`, a name that no other server on this database has.
 
-        `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how
-        long one is kept; LISTEN uses one more. Other servers are told of news at most every
-        `notify_ms`. Without `fast_path` every command takes the normal path. A database without
-        the expected schema accepts only `upgrade()`.
+        `pool_open` and `pool_idle` limit the connections, `lifetime_ms` and `idle_ms` how long one
+        is kept; LISTEN uses one more. Other servers are notified at most every `notify_ms`. Without
+        `fast_path` every command takes the normal path. A database without the expected schema
+        accepts only `upgrade()`.
         """
         store = cls(dsn, server, PoolLimits(pool_open, pool_idle, lifetime_ms, idle_ms), notify_ms)
         if not fast_path:
@@ -94,17 +102,21 @@ class PostgresStore:
 
     @property
     def fast_path(self) -> PostgresFastPath | None:
-        """Submit and sync in one round trip; None if the store was opened without it."""
+        """Returns the fast path for submit and sync; None if the store was opened without it."""
         return self._fast_path
 
     @property
     def pool(self) -> PoolCounts:
-        """Connections open, idle and in use, and how often one had to be waited for."""
+        """Returns how many connections are open, idle and in use, and how often callers had to
+        wait.
+        """
         return self._pool.counts
 
     @property
     def statements(self) -> int:
-        """Returns how many statements were sent, each one a round trip; BEGIN and COMMIT count."""
+        """Returns how many statements were sent, including BEGIN and COMMIT; each is a round
+        trip.
+        """
         return self._transactions.statements
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
@@ -129,11 +141,13 @@ class PostgresStore:
         return await self._transactions.read_beside(work, _take_filled)
 
     async def read_settled(self, after: int, count: int) -> list[Event]:
-        """Events behind `after` that nothing can come before any more. One caller at a time."""
+        """Returns the events after `after` up to which the log is final. Takes one caller at a
+        time.
+        """
         return await self._settled.read(after, count)
 
     async def be_followed(self, follower: Follower) -> None:
-        """Calls `follower` now, and before the first use of a cluster that was started again."""
+        """Calls `follower` now, and before the first use of a restarted cluster."""
         self._follower = follower
         self._pool.renew()
         await self._transactions.fetch("now")  # on a new connection, which is greeted
@@ -147,7 +161,7 @@ class PostgresStore:
         self._herald.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        return self._listener.subscribe(hear)
+        return self._listener.hearers.add(hear)
 
     async def upgrade(self) -> None:
         """Brings the schema up to date, as `windlass db upgrade` does."""
@@ -185,7 +199,7 @@ class PostgresStore:
         await self._transactions.fetch("set_meta", IDENTITY, identity)
 
     async def set_clock(self, ms: int | None) -> None:
-        """Tests only: the time of all servers on this database; None for the real one."""
+        """Sets the time of all servers on this database; None: the real time. For tests only."""
 
         async with self.connection() as connection:
             if ms is None:
@@ -196,12 +210,12 @@ class PostgresStore:
                 await connection.execute(QUERIES["use_injected_clock"])
 
     def forget_time(self) -> None:
-        """Tests only: the time may go back as far as it likes."""
+        """Lets the time go back as far as it likes. For tests only."""
         self._transactions.forget_time()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator["asyncpg.Connection[Any]"]:
-        """Lends a connection of the pool, for statements of the caller's own."""
+        """Lends a connection of the pool, for the caller's own statements."""
         link = await self._pool.acquire()
         try:
             yield link.connection
@@ -211,14 +225,14 @@ class PostgresStore:
         self._pool.release(link)
 
     async def close(self) -> None:
-        """Sends what is left to tell, then close every connection."""
+        """Sends the remaining news, then closes every connection."""
         await self._herald.close()
         await self._listener.close()
         await self._transactions.end_reads()
         await self._pool.close()
 
     async def _greet(self, link: Link) -> None:
-        """Lets the follower see a cluster before anything else is done there."""
+        """Lets the follower see a cluster before anything else uses it."""
         follower = self._follower
         if follower is None:
             return
@@ -250,9 +264,9 @@ class PostgresStore:
         await self._transactions.fetch("notify", payloads)
 
     async def _look_around(self, after: int) -> tuple[int, News]:
-        """Returns the newest event, and what NOTIFY would have told since event `after`.
+        """Returns the newest event, and the news since event `after`.
 
-        At first (0) anything may have happened since the first worker waits.
+        On the first call (0), anything may have happened.
         """
 
         async def read(session: Session, _now: int) -> tuple[int, News]:
@@ -274,5 +288,55 @@ class PostgresStore:
 
 
 async def _take_filled(session: Session) -> Snapshot:
-    """Reads the tables that have rows: most are often empty, and each is a round trip."""
+    """Reads only tables with rows: most are often empty, and each costs a round trip."""
     return await take_snapshot(session, {row[0] for row in await session.fetch("filled")})
+
+
+PAUSE_SECONDS: Final = 0.5
+SAY_AGAIN_SECONDS: Final = 10.0
+
+log = structlog.get_logger()
+
+
+async def open_patiently(
+    connect: Callable[[], Awaitable[PostgresStore]],
+    limit_ms: int,
+    stopped: Callable[[], bool] = lambda: False,
+    restored: bool = False,
+) -> PostgresStore:
+    """Connects, if necessary with retries for `limit_ms`, and checks the database.
+
+    Raises `StoreUnavailable` if none came in time or the process is `stopped` meanwhile, and at
+    once if waiting does not help: a wrong password, an unknown database. Raises `Conflict` if the
+    schema is another one or, unless it may be `restored`, the database was restored from a dump.
+    """
+    loop = asyncio.get_running_loop()
+    give_up_at = loop.time() + limit_ms / 1000
+    say_at = loop.time()
+    while True:
+        try:
+            return await _open(connect, restored)
+        except StoreUnavailable as error:
+            if not limit_ms or error.code != StoreUnavailable.code:
+                raise
+            if loop.time() >= give_up_at or stopped():
+                ending = "stopped" if stopped() else f"gave up after {shown_ms(limit_ms)}"
+                message = f"{error.message} ({ending}; store_wait sets how long to wait)"
+                raise StoreUnavailable(message, outcome_unknown=False) from error
+            if loop.time() >= say_at:
+                left = max(0, round(1000 * (give_up_at - loop.time())))
+                log.warning("waiting_for_store", error=error.message, at_most=shown_ms(left))
+                say_at = loop.time() + SAY_AGAIN_SECONDS
+        await pass_time(min(PAUSE_SECONDS, limit_ms / 1000))
+
+
+async def _open(connect: Callable[[], Awaitable[PostgresStore]], restored: bool) -> PostgresStore:
+    store = await connect()
+    try:
+        await store.check_schema()
+        if not restored:
+            await store.check_identity()
+    except BaseException:
+        await store.close()
+        raise
+    return store

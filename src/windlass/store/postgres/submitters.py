@@ -17,7 +17,7 @@ OWNED: Final = (
 
 
 class Submitter(NamedTuple):
-    """A role and the namespaces that it may submit to; none means all of them."""
+    """A role and the namespaces that it may submit to; none means all."""
 
     role: str
     namespaces: Sequence[str]
@@ -30,7 +30,7 @@ async def allow_submit(url: str, role: str, namespaces: Sequence[str]) -> None:
 
 
 async def forbid_submit(url: str, role: str) -> None:
-    """Takes back what a role was allowed."""
+    """Revokes a role's permission."""
     async with _connection(url, role) as connection:
         known = await connection.fetchval("SELECT 1 FROM windlass.submitters WHERE role = $1", role)
         if known is None:
@@ -47,7 +47,7 @@ async def submitters(url: str) -> list[Submitter]:
 
 @asynccontextmanager
 async def _connection(url: str, role: str) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """Connects to a database with the schema; explains what its owner alone may do."""
+    """Connects to a database with the schema; explains what only its owner may do."""
     store = await PostgresStore.connect(url, "submitters")
     try:
         async with store.connection() as connection:

@@ -1,4 +1,4 @@
-"""Run transactions over pooled connections, once or until they succeed.
+"""Runs transactions over pooled connections, with retries.
 
 A transaction is tried again after a serialization failure or a deadlock. When the answer
 to COMMIT is lost, the mark that it left tells what became of it; the outcome is never guessed.
@@ -21,12 +21,11 @@ from windlass.store.postgres.failures import (
     outcome_unknown,
     raise_as_unavailable,
     wary,
+    was_committed,
 )
 from windlass.store.postgres.flow import PostgresFlow
 from windlass.store.postgres.jobs import PostgresJobs
-from windlass.store.postgres.leases import PostgresLeases
-from windlass.store.postgres.outcome import was_committed
-from windlass.store.postgres.places import PostgresPlaces
+from windlass.store.postgres.places import PostgresLeases, PostgresPlaces
 from windlass.store.postgres.roles import (
     PostgresCatalog,
     PostgresLimits,
@@ -37,30 +36,21 @@ from windlass.store.postgres.roles import (
 )
 from windlass.store.postgres.session import QUERIES, Rows, Session
 from windlass.store.postgres.views import PostgresViews
-from windlass.store.sql.access import Access, Audit
-from windlass.store.sql.files import Files
-from windlass.store.sql.inbox import Inbox
-from windlass.store.sql.pools import Pools
-from windlass.store.sql.schedules import Reactions, Schedules, Templates
-from windlass.store.sql.statistics import Deadlines, Series, Statistics
-from windlass.store.sql.steps import Steps
 from windlass.store.sql.transaction import WriteTx
-from windlass.store.sql.workers import Workers
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 TRIES = 10
-MARKS = 256  # of a lost end of the log, one of the newest commits is a part
+MARKS = 256  # if the end of the log is lost, so is one of the newest commits
 SMALL_STEP_MS = 60_000
 
 
 class Transactions:
-    """Runs them for one server; counts the statements it sent."""
+    """Runs transactions for one server; counts its statements."""
 
-    def __init__(self, dsn: str, server: str, pool: Pool) -> None:
+    def __init__(self, dsn: str, pool: Pool) -> None:
         self._dsn = dsn
-        self._server = server
         self._pool = pool
         self._latest = 0
         self._ending: set[asyncio.Task[None]] = set()
@@ -69,7 +59,7 @@ class Transactions:
         """The newest events whose commits were answered."""
 
     async def write(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
-        """Runs `work` and commit; again after a serialization failure or a deadlock."""
+        """Runs `work` and commits; repeats it after a serialization failure or a deadlock."""
         for _ in range(TRIES - 1):
             try:
                 return await self._write_once(work)
@@ -89,7 +79,7 @@ class Transactions:
         work: Callable[[WriteTx, T], Awaitable[U]],
         rows: Callable[[Session], Awaitable[T]],
     ) -> U:
-        """Runs `work` on one snapshot, with the rows that were read from it before."""
+        """Runs `work` on one snapshot, with rows that `rows` has read from it."""
 
         async def both(session: Session, now: int) -> U:
             return await work(self._roles(session, now), await rows(session))
@@ -97,9 +87,9 @@ class Transactions:
         return await self.read_rows(both)
 
     async def read_rows(self, work: Callable[[Session, int], Awaitable[T]]) -> T:
-        """Returns the same, for what needs statements instead of roles.
+        """Runs `work` on one snapshot, with a session instead of roles.
 
-        The answer does not wait for the end of the transaction, which changes nothing.
+        It returns before the transaction has ended, since that changes nothing.
         """
         session, now = await self._begin("begin_read")
         result = await self._work(session, work(session, now))
@@ -119,12 +109,12 @@ class Transactions:
             self._give_back(session)
 
     async def end_reads(self) -> None:
-        """Waits for transactions whose answers were given already."""
+        """Waits for transactions whose results were already returned."""
         if self._ending:
             await asyncio.wait(self._ending)
 
     async def fetch(self, name: str, *args: object) -> Rows:
-        """Runs one statement in a transaction of its own."""
+        """Runs one statement in its own transaction."""
         session = Session(await self._acquire())
         rows = await self._work(session, self._alone(session, name, args))
         self._give_back(session)
@@ -136,11 +126,11 @@ class Transactions:
         args: Callable[[Link, int], Sequence[object]],
         resolve: Callable[[Link, BaseException], Awaitable[Sequence[Any] | None]],
     ) -> Sequence[Any] | None:
-        """Runs one statement that commits by itself and answers one row.
+        """Runs one statement that commits by itself and returns one row.
 
-        `args` gets the connection and the time so far. If the answer is lost, `resolve` says
-        what it was. Returns None if the database was started again meanwhile: what the caller
-        knows comes from the time before.
+        `args` gets the connection and the latest known time. If the answer is lost, `resolve` finds
+        out what it was. Returns None if the database was restarted meanwhile: the caller's
+        knowledge is older than that.
         """
         began = self._pool.round
         session = Session(await self._acquire())
@@ -165,7 +155,7 @@ class Transactions:
         return tuple(rows[0])
 
     def forget_time(self) -> None:
-        """Tests only: let the time go back as far as it likes."""
+        """Lets the time go back as far as it likes. For tests only."""
         self._latest = 0
 
     async def _write_once(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
@@ -177,7 +167,7 @@ class Transactions:
         return result
 
     def note(self, event: int | None, at: int) -> None:
-        """Remembers the last event of a commit that was answered, if it wrote one."""
+        """Remembers the last event of an answered commit, if it wrote one."""
         if event is not None:
             self.marks.append(Mark(event, at))
 
@@ -195,7 +185,7 @@ class Transactions:
             await session.execute("end_read")
 
     async def _begin(self, how: str) -> tuple[Session, int]:
-        """Begins on a connection that works: idle ones may have broken unnoticed."""
+        """Begins on a working connection: idle ones may have broken unnoticed."""
         while True:
             session = Session(await self._acquire())
             try:
@@ -215,8 +205,8 @@ class Transactions:
     async def _recognize(self, session: Session) -> None:
         """Notes which session the pooler lends to this transaction.
 
-        Raises if its server is not the one that was greeted: a pooler hides that it was started
-        again, or that another one took over.
+        Raises if the database server is not the one that was greeted: a pooler hides a restart or a
+        failover.
         """
         link = session.link
         found = (await session.fetch("pooled_session"))[0]
@@ -280,7 +270,7 @@ class Transactions:
         self._give_back(session)
 
     async def _acquire(self) -> Link:
-        """Returns a connection of which it is known when its session began."""
+        """Returns a connection, and makes sure that we know when its session began."""
         try:
             link = await self._pool.acquire()
         except Exception as error:
@@ -299,7 +289,7 @@ class Transactions:
         self._pool.release(session.link)
 
     def tell_time(self, now: int) -> int:
-        """Returns the time: stands still after a small step back, follows a large step."""
+        """Returns the time: after a small step back it stands still, a large step it follows."""
         if self._latest - SMALL_STEP_MS > now or self._latest < now:
             self._latest = now
         return self._latest
@@ -307,28 +297,16 @@ class Transactions:
     def _roles(self, session: Session, now: int) -> WriteTx:
         return WriteTx(
             now=now,
+            session=session,
             jobs=PostgresJobs(session),
             places=PostgresPlaces(session),
             leases=PostgresLeases(session),
-            workers=Workers(session),
             workflows=PostgresWorkflows(session),
             limits=PostgresLimits(session),
             catalog=PostgresCatalog(session),
-            log=PostgresLog(session, self._server),
+            log=PostgresLog(session),
             flow=PostgresFlow(session),
-            access=Access(session),
-            audit=Audit(session),
-            files=Files(session),
             views=PostgresViews(session),
             retention=PostgresRetention(session),
-            templates=Templates(session),
-            schedules=Schedules(session),
-            reactions=Reactions(session),
             placement=PostgresPlacement(session),
-            statistics=Statistics(session),
-            series=Series(session),
-            deadlines=Deadlines(session),
-            steps=Steps(session),
-            pools=Pools(session),
-            inbox=Inbox(session),
         )

@@ -89,36 +89,36 @@ INSERT INTO migrations (number, name) VALUES ($1, $2)
 -- name: submit_plain
 -- One round trip, see functions/; the last event shows later whether the commit is still there.
 SELECT moment, ids, CASE WHEN ids IS NOT NULL THEN currval('event_numbers') END
-FROM submit_plain($1, $2, $3, $4, $5, $6::text::integer[], $7::text::integer[],
-                  $8::text::bigint[], $9::text::integer[], $10::text::bigint[],
-                  $11::text::bigint[], $12, $13, $14, $15, $16, $17, $18,
-                  $19::text::bigint[], $20, $21, $22, $23::text::integer[],
-                  $24::text::integer[], $25, $26, $27::text::integer[], $28::text::bigint[],
-                  $29::text::integer[], $30::text::integer[])
+FROM submit_plain($1, $2, $3, $4::text::integer[], $5::text::integer[],
+                  $6::text::bigint[], $7::text::integer[], $8::text::bigint[],
+                  $9::text::bigint[], $10, $11, $12, $13, $14, $15, $16,
+                  $17::text::bigint[], $18, $19, $20, $21::text::integer[],
+                  $22::text::integer[], $23, $24, $25::text::integer[], $26::text::bigint[],
+                  $27::text::integer[], $28::text::integer[])
 
 -- name: sync_plain
 -- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
-       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs,
-       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $24 <> '{}')
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, held,
+       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $23 <> '{}')
             THEN currval('event_numbers') END
-FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18::text::bigint[], $19::text::integer[], $20::text::bigint[],
-                $21::text::bigint[], $22::text::integer[], $23, $24::text::bigint[],
-                $25::text::integer[], $26::text::integer[], $27, $28, $29, $30)
+FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                $17::text::bigint[], $18::text::integer[], $19::text::bigint[],
+                $20::text::bigint[], $21::text::integer[], $22, $23::text::bigint[],
+                $24::text::integer[], $25::text::integer[], $26, $27, $28, $29)
 
 -- name: sync_gated
 -- One round trip, see functions/.
 SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles, specs,
-       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, given_shapes,
+       cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, held, given_shapes,
        freed,
-       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $26 <> '{}')
+       CASE WHEN moment IS NOT NULL AND (cardinality(given_jobs) > 0 OR $25 <> '{}')
             THEN currval('event_numbers') END
 FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
-                $12, $13, $14, $15, $16, $17, $18, $19,
-                $20::text::bigint[], $21::text::integer[], $22::text::bigint[],
-                $23::text::bigint[], $24::text::integer[], $25, $26::text::bigint[],
-                $27::text::integer[], $28::text::integer[], $29, $30, $31, $32)
+                $12, $13, $14, $15, $16, $17, $18,
+                $19::text::bigint[], $20::text::integer[], $21::text::bigint[],
+                $22::text::bigint[], $23::text::integer[], $24, $25::text::bigint[],
+                $26::text::integer[], $27::text::integer[], $28, $29, $30, $31)
 
 -- name: session
 -- A process number may be used again; together with its start it is one session's only. The number

@@ -1,4 +1,4 @@
-"""How PostgreSQL looks at jobs: each read is a round trip, so one statement does much."""
+"""Views of jobs on PostgreSQL: each read is a round trip, so one statement does much."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -87,7 +87,7 @@ class PostgresViews(Views):
 
 
 def view_of(row: Any) -> JobRecord:
-    """Builds a record with all that is shown in lists from a row of `job_views`."""
+    """Makes the record that lists show from a row of `job_views`."""
     return JobRecord._make(
         (
             JobFacts._make(row[:FACTS]),

@@ -39,19 +39,21 @@ class Access(AccessRead):
         return await self._session.insert("insert_token", values)
 
     async def revoke(self, token: int, at: int) -> bool:
-        """Returns whether this call revoked it: False if it is unknown or was revoked before."""
+        """Revokes it; returns False if it is unknown or was already revoked."""
         return bool(await self._session.fetch("revoke_token", token, at))
 
     async def expire(self, token: int, at: int) -> bool:
-        """Lets a token end earlier; False if it is unknown, revoked or ends before anyway."""
+        """Makes a token expire earlier; returns False if it is unknown, revoked, or expires earlier
+        anyway.
+        """
         return bool(await self._session.fetch("expire_token", token, at))
 
     async def touch(self, uses: Mapping[int, int]) -> None:
-        """Notes when tokens were last used, by id; a later use that is known stays."""
+        """Records when tokens were last used, by id; never moves a time back."""
         await self._session.many("touch_tokens", "ii", sorted(uses.items()))
 
     async def trim_sessions(self, before: int, count: int) -> int:
-        """Removes at most so many sessions that expired before this time; returns how many."""
+        """Removes up to `count` sessions that expired before this time; returns how many."""
         return await self._session.execute("trim_sessions", before, count)
 
     async def remove_of_worker(self, worker: int) -> int:
@@ -70,13 +72,13 @@ class Access(AccessRead):
         await self._session.execute("insert_code", *row)
 
     async def trim_codes(self, before: int, count: int) -> int:
-        """Removes at most so many codes that expired before this time; returns how many."""
+        """Removes up to `count` codes that expired before this time; returns how many."""
         return await self._session.execute("trim_codes", before, count)
 
     async def use_code(self, digest: str, now: int) -> Code | None:
-        """Uses an enrolment code up and returns it.
+        """Uses up an enrolment code and returns it.
 
-        Exactly one caller gets it, and only before it expires.
+        Only one caller gets it, and only before it expires.
         """
         return await self._session.row(Code, "use_code", digest, now)
 
@@ -101,7 +103,7 @@ class AuditRead(Role):
     ) -> list[AuditRow]:
         """Returns at most `count` rows above id `after` and not before `since`, ascending.
 
-        With `namespaces`, only rows of these.
+        `namespaces` limits the rows to these.
         """
         wanted = self._session.texts(namespaces) if namespaces else None
         return await self._session.rows(AuditRow, "read_audit", after, since, wanted, count)
@@ -117,14 +119,14 @@ class Audit(AuditRead):
     __slots__ = ()
 
     async def append(self, rows: Sequence[AuditRow]) -> None:
-        """Appends with fresh ids (the rows' own are ignored); readers meet them in order."""
+        """Appends with fresh ids (the rows' own are ignored); readers see them in order."""
         if not rows:
             return
-        # Servers take turns, so that ids become visible in their order.
+        # Servers take turns, so that ids become visible in order.
         await self._session.lock("lock_audit")
         values = [row[1:] for row in rows]
         await self._session.number_many("audit", "insert_audit", "iiiiooooooooo", values)
 
     async def trim(self, before: int, count: int) -> int:
-        """Removes at most so many rows from before this time, oldest first; returns how many."""
+        """Removes up to `count` rows from before this time, oldest first; returns how many."""
         return await self._session.execute("trim_audit", before, count)

@@ -26,11 +26,11 @@ SELECT id, name, digest, role, namespaces, worker, created_at, expires_at, revok
 FROM tokens ORDER BY id;
 
 -- name: revoke_token
--- Of two at once the second waits, and then finds it done.
+-- Of two concurrent calls, the second waits and then finds it done.
 UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at = 0 RETURNING id;
 
 -- name: expire_token
--- Only ever earlier; a token that is not valid any more stays as it is.
+-- Only earlier, never later; a token that is no longer valid does not change.
 UPDATE tokens SET expires_at = $2
 WHERE id = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2) RETURNING id;
 
@@ -47,7 +47,7 @@ INSERT INTO codes (digest, created_at, expires_at, used_at, takeover, worker, to
 VALUES ($1, $2, $3, $4, $5, $6, $7);
 
 -- name: use_code
--- Of two at once the second waits, and then finds it used.
+-- Of two concurrent calls, the second waits and then finds it used.
 UPDATE codes SET used_at = $2
 WHERE digest = $1 AND used_at = 0 AND expires_at > $2 AND token = 0
 RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
@@ -63,7 +63,7 @@ RETURNING digest, created_at, expires_at, used_at, takeover, worker, token;
 DELETE FROM tokens WHERE worker = $1 AND worker > 0;
 
 -- name: end_sessions
--- The secret with which the worker enrols stays.
+-- The secret that the worker enrols with stays.
 DELETE FROM tokens WHERE worker = $1 AND worker > 0 AND incarnation > 0;
 
 -- name: trim_codes
@@ -73,7 +73,7 @@ DELETE FROM codes WHERE digest IN (
 );
 
 -- name: read_audit
--- The index on the time finds where to begin; ids and times rise nearly together.
+-- The index on the time finds the start; ids and times rise nearly together.
 SELECT id, at, calls, status, token, actor, role, address, action, resource, namespace, code, request,
     about
 FROM audit

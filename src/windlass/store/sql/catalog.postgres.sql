@@ -11,11 +11,11 @@ ORDER BY n.digest COLLATE "C"
 ON CONFLICT (digest) DO NOTHING;
 
 -- name: lock_timeline
--- Engines that find a new timeline come one after another, until their commits.
+-- Engines that find a new timeline take turns; each holds the lock until it commits.
 SELECT pg_advisory_xact_lock(1464421956, 5);
 
 -- name: timelines
--- The one that was seen last, and the present one.
+-- The timeline seen last, and the present one.
 SELECT (SELECT timeline FROM timelines), current_timeline();
 
 -- name: note_timeline

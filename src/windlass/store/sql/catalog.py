@@ -62,9 +62,9 @@ class Catalog(CatalogRead, ABC):
         await self._session.execute("set_meta", name, value)
 
     async def advance_meta(self, name: str, source: int, to: int) -> bool:
-        """Sets it from `source`, or for the first time; False if another server has changed it.
+        """Sets it if it is `source` or not set; returns False if another server has changed it.
 
-        True means that this transaction holds it until it ends.
+        True means that this transaction holds it until commit.
         """
         return bool(await self._session.fetch("advance_meta", name, source, to))
 
@@ -74,11 +74,13 @@ class Catalog(CatalogRead, ABC):
 
     @abstractmethod
     async def follow_timeline(self) -> tuple[int, int] | None:
-        """Notes the timeline of the database; returns the noted and the new one if it changed.
+        """Records the timeline of the database; returns the old and the new one if it changed.
 
-        Engines that ask at the same time come one after another. Only PostgreSQL has timelines.
+        Concurrent callers take turns. Only PostgreSQL has timelines.
         """
 
     @abstractmethod
     async def jump_ids(self, now: int) -> Gap:
-        """Lets all ids but those of events go on where nobody has been; the caller puts the gap."""
+        """Lets all ids except those of events continue above any number used before; the caller
+        records the gap.
+        """

@@ -1,11 +1,11 @@
 -- Shapes, queues and settings.
 
 -- name: find_shapes
--- Shapes that are known: mostly all.
+-- Known shapes; usually all of them are known.
 SELECT digest, id FROM shapes WHERE digest = ANY ($1::text[]);
 
 -- name: shapes_after
--- What a cache does not know yet.
+-- The shapes that a cache lacks.
 SELECT id, digest, body FROM shapes WHERE id > $1 ORDER BY id;
 
 -- name: queues
@@ -34,7 +34,7 @@ INSERT INTO meta (name, value) VALUES ($1, $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value;
 
 -- name: advance_meta
--- The row's lock keeps another server waiting, which then finds it moved.
+-- The row's lock makes another server wait, which then finds it advanced.
 INSERT INTO meta (name, value) VALUES ($1, $3)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $2
 RETURNING value;
@@ -45,7 +45,7 @@ SELECT first, at, last_job, last_workflow, last_event, timeline_before, timeline
 FROM gaps ORDER BY first;
 
 -- name: put_gap
--- A new one, or what is now known of it.
+-- A new gap, or more that is known about it.
 INSERT INTO gaps (first, at, last_job, last_workflow, last_event, timeline_before, timeline, lost)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 ON CONFLICT (first) DO UPDATE SET timeline_before = excluded.timeline_before,

@@ -6,7 +6,7 @@ SELECT job, attempt, state, bytes, gap_from, gap_to FROM logs
 WHERE state = {log.lost} ORDER BY job DESC, attempt DESC LIMIT $1;
 
 -- name: put_artifacts
--- Of a name that stands twice in one call the last one counts.
+-- If a name occurs twice in one call, the last one counts.
 INSERT INTO artifacts (job, attempt, name, sha256, size, content_type)
 SELECT DISTINCT ON (u.job, u.attempt, u.name COLLATE "C")
        u.job, u.attempt, u.name, u.sha256, u.size, u.content_type
@@ -35,7 +35,7 @@ WHERE f.namespace = mine.namespace AND f.sha256 = mine.sha256
 RETURNING f.namespace, f.sha256, f.size, f.content_type, f.created_by, f.used_at;
 
 -- name: trim_uploads
--- Those that no job has. One that is used at this moment is left alone.
+-- Uploads that no job uses. Skips those in use at this moment.
 DELETE FROM uploads f USING (
     SELECT namespace, sha256 FROM uploads u
     WHERE used_at < $1

@@ -26,15 +26,15 @@ class FilesRead(Role):
         return found
 
     async def streaming(self, after: int, count: int) -> list[LogRow]:
-        """Logs that have not ended, of jobs behind id `after`, ascending."""
+        """Returns logs that have not ended, of jobs after id `after`, ascending."""
         return await self._session.rows(LogRow, "streaming_logs", after, count)
 
     async def lost_logs(self, count: int) -> list[LogRow]:
-        """Returns logs that nobody will complete, those of the newest jobs first."""
+        """Returns logs that nobody will complete, newest jobs first."""
         return await self._session.rows(LogRow, "lost_logs", count)
 
     async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
-        """Returns those of all attempts of each job, ascending by attempt and name."""
+        """Returns the artifacts of all attempts of each job, ascending by attempt and name."""
         found: dict[int, list[ArtifactRow]] = {}
         if jobs:
             wanted = self._session.ids(jobs)
@@ -49,7 +49,7 @@ class FilesRead(Role):
         return await self._session.rows(NameRow, "names_of_namespace", namespace)
 
     async def lookup(self, namespace: str, names: Sequence[str]) -> dict[str, NameRow]:
-        """Returns what stands for these names; those not set are absent."""
+        """Returns the rows of these names; unset names are absent."""
         if not names:
             return {}
         wanted = self._session.texts(names)
@@ -57,7 +57,7 @@ class FilesRead(Role):
         return {row.name: row for row in rows}
 
     async def referenced(self, digests: Sequence[str]) -> set[str]:
-        """Returns those of these SHA-256 digests that an artifact, name or upload refers to."""
+        """Returns the digests (SHA-256) that an artifact, name or upload refers to."""
         if not digests:
             return set()
         rows = await self._session.fetch("referenced", self._session.texts(digests))
@@ -95,7 +95,7 @@ class Files(FilesRead):
         await self._session.execute("put_log", *row)
 
     async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
-        """Adds artifacts; a name that the attempt has used before is replaced."""
+        """Adds artifacts; replaces those whose names the attempt has used before."""
         await self._session.many("put_artifacts", "iiooio", rows)
 
     async def set_name(self, row: NameRow) -> None:
@@ -108,7 +108,7 @@ class Files(FilesRead):
     async def use_uploads(
         self, namespace: str, digests: Sequence[str], now: int
     ) -> dict[str, UploadRow]:
-        """Notes that these are used now; returns those that exist in the namespace."""
+        """Records that these are used now; returns those that exist in the namespace."""
         if not digests:
             return {}
         wanted = self._session.texts(sorted(digests))
@@ -116,7 +116,9 @@ class Files(FilesRead):
         return {row.sha256: row for row in rows}
 
     async def trim_uploads(self, used_before: int, count: int) -> int:
-        """Removes uploads that no job has and that were last used before; returns how many."""
+        """Removes uploads that no job uses and that were last used before a time; returns how
+        many.
+        """
         return len(await self._session.fetch("trim_uploads", used_before, count))
 
     async def put_progress(self, row: Progress) -> None:

@@ -24,7 +24,7 @@ WHERE namespace = ?1 AND sha256 IN (SELECT value FROM json_each(?2))
 RETURNING namespace, sha256, size, content_type, created_by, used_at;
 
 -- name: trim_uploads
--- Those that no job has, oldest first, by the index.
+-- Uploads that no job uses, oldest first, by the index.
 DELETE FROM uploads WHERE (namespace, sha256) IN (
     SELECT namespace, sha256 FROM uploads
     WHERE used_at < ?1 AND NOT EXISTS (

@@ -38,7 +38,7 @@ INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id)
 SELECT shape, rank, id, 0, workflow, limit_id FROM entered;
 
 -- name: lock_untied_jobs
--- All are locked, in order; only those in a workflow are told, which are few.
+-- Locks all, in order; returns only those in a workflow, which are few.
 WITH locked AS MATERIALIZED (
     SELECT id, workflow FROM jobs WHERE id = ANY ($1::text::bigint[])
     ORDER BY id FOR NO KEY UPDATE
@@ -96,8 +96,8 @@ FROM gone g WHERE j.id = g.job
 RETURNING j.id, j.shape, j.workflow;
 
 -- name: end_blocked
--- Jobs that wait end, but for one that keeps a wait (2) while it runs. The lock comes first and
--- in order; who goes on to `ready` meanwhile is met by `end_queued`, which begins afterwards.
+-- Ends waiting jobs, except those that keep a wait (2) while they run. It first locks,
+-- in order. `end_queued`, which starts later, handles jobs that move to `ready` meanwhile.
 WITH locked AS MATERIALIZED (
     SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 ), gone AS (
@@ -117,7 +117,7 @@ SELECT id, {state.blocked}, shape, workflow, limit_id, flags, attempt
 FROM ended;
 
 -- name: end_queued
--- The same for jobs that are ready; a claim in force is waited for, and what it took is left.
+-- The same for ready jobs; waits for a running claim, and skips the jobs that it took.
 WITH locked AS MATERIALIZED (
     SELECT r.shape, r.rank, r.job
     FROM jobs j JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id

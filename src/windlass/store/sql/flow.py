@@ -1,4 +1,4 @@
-"""The way of jobs with no ties, in bulk."""
+"""Moves jobs in bulk, most of them plain: without dependents, limits or a workflow."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from windlass.store.sql.session import Role
 
 
 class Flow(Role, ABC):
-    """The way of jobs with no ties, in bulk: what most of the work of a store is."""
+    """Moves plain jobs in bulk; this is most of a store's work."""
 
     __slots__ = ()
 
@@ -20,48 +20,50 @@ class Flow(Role, ABC):
 
     @abstractmethod
     async def block(self, jobs: Sequence[JobColumns], unmet: Sequence[int]) -> None:
-        """Lets jobs that this transaction has inserted wait for so many others each; ids ascend.
+        """Blocks each job that this transaction has inserted on its number of dependencies; ids
+        ascend.
 
-        They wait for nothing else: no manual condition, no time.
+        They have no manual condition and no start time.
         """
 
     @abstractmethod
     async def free(self, met: Mapping[int, int], now: int, young_from: int) -> Freed:
-        """Lowers `unmet` as `Places.meet` does; what reaches 0 becomes ready at once.
+        """Lowers `unmet` as `Places.meet` does, and makes jobs that reach 0 ready at once.
 
-        That is: if the job may start by now, has no limit, keeps no wait while it runs, and
-        its age counts from `young_from` or later. The others that reach 0 are told as `meet`
-        tells them, and stand nowhere. Both come ascending by job.
+        This applies to jobs that may start now, have no limit, keep no wait while they run, and
+        whose age counts from `young_from` or later. The others that reach 0 are returned as `meet`
+        returns them, and are in no place. Both lists ascend by job.
         """
 
     @abstractmethod
     async def complete(self, now: int, done: Sequence[tuple[Worker, Finished]]) -> list[int]:
-        """Completes those of these attempts whose jobs have no dependents, limits or workflow.
+        """Completes attempts of plain jobs and returns their ids, ascending.
 
-        That is: the lease is running and the worker's, and the job has no workflow,
-        limit, dependents or kept wait. Their rows in `jobs` are locked, ascending, leases removed
-        and ends written; their ids are answered, ascending. The others are left as they
-        are, locked. `result` is what to store: the value as JSON, in bytes, or None.
+        A job is plain if the worker holds its running lease, and it has no workflow, limit,
+        dependents or kept wait. Locks all rows in `jobs`, ascending; removes the leases of plain
+        jobs and writes their ends. The other jobs stay unchanged, and locked. `result` is the value
+        to store, as JSON in bytes, or None.
         """
 
     @abstractmethod
     async def complete_tied(
         self, now: int, done: Sequence[tuple[Worker, Finished]]
     ) -> list[Completed]:
-        """Completes all of these attempts, also of jobs with a workflow or dependents; ascending.
+        """Completes all of these attempts, even of jobs with a workflow or dependents; the answer
+        ascends by job.
 
-        If only one of them has a limit or keeps a wait, or its lease is not the worker's or
-        not running, nothing happens. Nobody is told: that is the caller's.
+        Changes nothing if any of them has a limit or keeps a wait, or if the worker does not hold
+        its running lease. The caller notifies dependents.
         """
 
     @abstractmethod
     async def end_waiting(
         self, jobs: Sequence[int], state: int, now: int, reason: str, *, queued: bool
     ) -> list[Waited]:
-        """Ends those of these jobs that stand in `waits`, or if `queued` in `ready`; ascending.
+        """Ends the jobs that are in `waits` or, if `queued`, in `ready`; the answer ascends by job.
 
-        The caller has locked them. A job that runs while it keeps a wait is left alone, as
-        are those that stand elsewhere. Nobody is told: that is the caller's.
+        The caller has locked them. Jobs in other places stay unchanged, and so does a job that runs
+        while it keeps a wait. The caller notifies dependents.
         """
 
     @abstractmethod

@@ -11,7 +11,7 @@ FROM carray(?1) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value >> 18
 WHERE w.unmet <= wanted.value & 0x3ffff;
 
 -- name: ready_from_waits
--- What was just found, by primary key: cheaper than binding it again.
+-- The rows just found, by primary key: cheaper than binding them again.
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT w.shape, w.rank, w.job, w.attempt, w.workflow, w.limit_id, w.excluded
 FROM carray(?) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value;
@@ -87,21 +87,21 @@ INSERT INTO events (
 SELECT ?1, ?2, value, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM carray(?11);
 
 -- name: end_blocked
--- A job that runs while it keeps a wait (2) goes on.
+-- A job that runs while it keeps a wait (2) continues.
 DELETE FROM waits WHERE job IN carray(?) AND manual <> {manual.kept_while_running} RETURNING job;
 
 -- name: places_of_jobs
--- Where these jobs would stand in `ready`.
+-- The places that these jobs would have in `ready`.
 SELECT j.shape, j.rank, j.id FROM carray(?) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
 
 -- name: end_ready_span
--- Those of these jobs that stand in one stretch of `ready`.
+-- The jobs that are in one range of `ready`.
 DELETE FROM ready
 WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5) AND job IN carray(?6)
 RETURNING job;
 
 -- name: end_ready
--- Those of these jobs that stand in `ready`, one by one.
+-- The jobs that are in `ready`, one by one.
 DELETE FROM ready WHERE (shape, rank, job) IN (
     SELECT j.shape, j.rank, j.id FROM carray(?) AS wanted
     CROSS JOIN jobs AS j ON j.id = wanted.value

@@ -1,4 +1,4 @@
--- What users submitted in transactions of their own: the statements that only PostgreSQL runs.
+-- Submissions of users' own transactions: the statements that only PostgreSQL runs.
 
 -- name: lock_inbox
 -- One server at a time. The next begins its statement when the first has committed, and sees

@@ -24,7 +24,7 @@ class InboxRead(Role):
         return found
 
     async def alias(self, job: int) -> int | None:
-        """Returns the job that stands for this one, if its key was taken."""
+        """Returns the job that replaced this one because its key was taken, if any."""
         found: int | None = await self._session.fetch_value("job_alias", job)
         return found
 
@@ -44,11 +44,11 @@ class Inbox(InboxRead):
     async def take(self, ids: Sequence[int]) -> list[int]:
         """Removes rows and returns the ids of those that were there, ascending.
 
-        Locks out other transactions that do the same, until the end of this one.
+        Other transactions that do the same wait until this one ends.
         """
         if not ids:
             return []
-        # A server that comes second sees all that the first has moved.
+        # The second server sees everything that the first has moved.
         await self._session.lock("lock_inbox")
         rows = await self._session.fetch("take_inbox", self._session.ids(ids))
         return sorted(row[0] for row in rows)
@@ -58,7 +58,7 @@ class Inbox(InboxRead):
         await self._session.many("insert_aliases", "iii", rows)
 
     async def trim_aliases(self, before: int, count: int) -> int:
-        """Removes at most so many aliases from before this time; returns how many."""
+        """Removes up to `count` aliases from before this time; returns how many."""
         return await self._session.execute("trim_aliases", before, count)
 
 

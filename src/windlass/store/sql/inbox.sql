@@ -1,12 +1,12 @@
--- What users submitted in transactions of their own: functions/submit_request.sql writes it on
+-- Submissions of users' own transactions: functions/submit_request.sql writes them on
 -- PostgreSQL, client/transactions/sqlite.py on SQLite.
 
 -- name: waiting_inbox
--- In the order in which they were submitted: a job may name earlier ones.
+-- In the order of submission: a job may name earlier ones.
 SELECT id, at, jobs, submitted_by, namespaces, body FROM inbox WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: oldest_inbox
--- For how long rows wait: ids ascend in the order of submission.
+-- For how long rows have waited: ids ascend in the order of submission.
 SELECT at FROM inbox WHERE id > 0 ORDER BY id LIMIT 1;
 
 -- name: insert_inbox
@@ -15,11 +15,11 @@ INSERT INTO inbox (id, at, jobs, submitted_by, namespaces, body)
 VALUES (nextval('inbox_ids'), $1, $2, $3, $4, $5) RETURNING id;
 
 -- name: take_inbox
--- What is gone is among the jobs after the same transaction.
+-- Removed rows become jobs in the same transaction.
 DELETE FROM inbox WHERE id = ANY ($1::text::bigint[]) RETURNING id;
 
 -- name: job_alias
--- Looked up for jobs that are not there.
+-- Read for jobs that do not exist.
 SELECT became FROM job_aliases WHERE job = $1;
 
 -- name: trim_aliases

@@ -1,4 +1,4 @@
--- What users submitted in transactions of their own: the statements that only SQLite runs.
+-- Submissions of users' own transactions: the statements that only SQLite runs.
 
 -- name: insert_aliases
 -- The columns of JobAlias.

@@ -21,7 +21,7 @@ FROM unnest($1::text::bigint[], $2::bytea[], $3::text::integer[], $4::text::bigi
            limit_id, timeout_ms, idle_ms, supersedes);
 
 -- name: lock_jobs
--- Against every other writer, in the one order in which all lock.
+-- Locks out every other writer, in the order in which everybody locks.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
@@ -29,11 +29,11 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: hold_jobs
--- The same for those who need no columns.
+-- The same for callers that need no columns.
 SELECT id FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: share_jobs
--- Against writers only: a job that gets a dependent must not end unseen.
+-- Locks out writers only: a job must not end unnoticed while it gets a dependent.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
@@ -41,7 +41,7 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR SHARE;
 
 -- name: read_jobs
--- As they are now, for those who do not decide by it.
+-- Not locked, for callers that base no decision on it.
 SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
        created_at, limit_id, timeout_ms, idle_ms,
        supersedes, superseded_by, attempt, failed, lost, returned, handed_back,
@@ -49,11 +49,11 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id;
 
 -- name: job_specs
--- What was submitted, for those who show or repeat it.
+-- What was submitted, to show or repeat it.
 SELECT id, spec FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id;
 
 -- name: job_results
--- What completed jobs have returned, for the arguments of others.
+-- The results of completed jobs, for the arguments of others.
 SELECT id, result FROM jobs WHERE id = ANY ($1::text::bigint[]) AND result IS NOT NULL ORDER BY id;
 
 -- name: note_tries
@@ -90,7 +90,7 @@ INSERT INTO bad_ends (job, state) SELECT id, state FROM ended WHERE state > {sta
 ON CONFLICT (job) DO UPDATE SET state = excluded.state;
 
 -- name: record_attempts
--- Closed attempts after which the job went on.
+-- Closed attempts after which the job continued.
 INSERT INTO attempts (job, number, worker, incarnation, state, failure, exit_code, message,
                       assigned_at, started_at, finished_at)
 SELECT u.* FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
@@ -105,28 +105,28 @@ UPDATE jobs SET adjustment = $2, age_from = $3, rank = $4,
 WHERE id = $1;
 
 -- name: set_timeouts
--- How long the media is was found out: `lock_jobs` holds the rows.
+-- The duration of the media is known now; `lock_jobs` holds the rows.
 UPDATE jobs j SET timeout_ms = u.timeout_ms
 FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (job, timeout_ms) WHERE j.id = u.job;
 
 -- name: set_superseded
--- `lock_jobs` holds the rows. A job is superseded by one other at most.
+-- `lock_jobs` holds the rows. A job is superseded at most once.
 UPDATE jobs j SET superseded_by = u.successor
 FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (job, successor) WHERE j.id = u.job;
 
 -- name: start_dependents
--- The first chunk of a list is also its lock: who inserts it, or locks it, may append.
+-- The first chunk of a list is also its lock: whoever inserts or locks it may append.
 INSERT INTO dependents (job, chunk, edges)
 SELECT u.job, 0, u.edges::bigint[] FROM unnest($1::text::bigint[], $2::text[]) AS u (job, edges)
 ON CONFLICT DO NOTHING RETURNING job;
 
 -- name: lock_dependents
--- Wait for others who append; the lengths are read by a statement that begins afterwards.
+-- Waits for others that append; a later statement reads the lengths.
 SELECT job FROM dependents WHERE job = ANY ($1::text::bigint[]) AND chunk = 0
 ORDER BY job FOR UPDATE;
 
 -- name: dependents_ends
--- The last chunk of each list and how full it is.
+-- The last chunk of each list, and its length.
 SELECT u.job, d.chunk, cardinality(d.edges)
 FROM unnest($1::text::bigint[]) AS u (job)
 CROSS JOIN LATERAL (
@@ -134,7 +134,7 @@ CROSS JOIN LATERAL (
 ) AS d;
 
 -- name: append_dependents
--- Fill the last chunk and begin new ones.
+-- Fills the last chunk and adds new ones.
 INSERT INTO dependents (job, chunk, edges)
 SELECT u.job, u.chunk, u.edges::bigint[]
 FROM unnest($1::text::bigint[], $2::text::integer[], $3::text[]) AS u (job, chunk, edges)
@@ -155,14 +155,14 @@ ORDER BY u.namespace COLLATE "C", u.key COLLATE "C", u.place
 ON CONFLICT DO NOTHING;
 
 -- name: read_keys
--- A statement of its own: only a new snapshot shows the key that won.
+-- A separate statement: only a new snapshot shows the key that won.
 SELECT k.namespace, k.key, k.job, k.digest, k.spans
 FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
 JOIN keys k ON k.namespace = u.namespace AND k.key = u.key;
 
 -- name: retake_keys
--- Keys pass on, unless others have taken them meanwhile. Locked in their order first, so that two
--- who want the same ones do not block each other.
+-- Passes keys on, unless others have taken them meanwhile. Locks them in order first, so that two
+-- callers that want the same ones do not block each other.
 WITH wanted AS MATERIALIZED (
     SELECT u.namespace, u.key, u.job, u.digest, u.spans, u.old
     FROM unnest($1::text[], $2::text[], $3::text::bigint[], $4::text[], $5::text[],

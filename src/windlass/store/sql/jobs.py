@@ -43,7 +43,7 @@ class JobsRead(Role):
         return dict(await self._session.fetch("job_specs", self._session.ids(ids)))
 
     async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Returns the results of those of these jobs that have one, as JSON."""
+        """Returns the results of the jobs that have one, as JSON."""
         if not ids:
             return {}
         return dict(await self._session.fetch("job_results", self._session.ids(ids)))
@@ -100,11 +100,11 @@ class Jobs(JobsRead, ABC):
     async def set_priority(
         self, job: int, adjustment: int, age_from: int, rank: int, flags: int
     ) -> None:
-        """Sets where the job comes in the order; an ended job keeps its flags."""
+        """Sets a job's place in the order; an ended job keeps its flags."""
         await self._session.execute("set_priority", job, adjustment, age_from, rank, flags)
 
     async def set_timeouts(self, rows: Sequence[tuple[int, int | None]]) -> None:
-        """Changes how long attempts of jobs may take, given as (job, timeout_ms); locked jobs."""
+        """Changes the time limits of locked jobs, given as (job, timeout_ms)."""
         await self._session.many("set_timeouts", "ii", sorted(rows))
 
     async def set_superseded(self, pairs: Sequence[tuple[int, int]]) -> None:
@@ -112,7 +112,7 @@ class Jobs(JobsRead, ABC):
         await self._session.many("set_superseded", "ii", pairs)
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
-        """Inserts keys that are new; returns what now stands for each (namespace, key)."""
+        """Inserts new keys; returns the current row of each (namespace, key)."""
         values = [(*row[:4], spans_text(row)) for row in rows]
         await self._session.many("claim_keys", "ooioo", values)
         return await self._keys(rows)
@@ -120,14 +120,14 @@ class Jobs(JobsRead, ABC):
     async def retake_keys(
         self, rows: Sequence[KeyRow], instead_of: Sequence[int]
     ) -> dict[tuple[str, str], KeyRow]:
-        """Rewrites keys that still stand for the job in `instead_of`; returns what now stands."""
+        """Rewrites keys that still name the job in `instead_of`; returns the current rows."""
         pairs = zip(rows, instead_of, strict=True)
         values = [(*row[:4], spans_text(row), old) for row, old in pairs]
         await self._session.many("retake_keys", "ooiooi", values)
         return await self._keys(rows)
 
     async def _keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
-        """Returns what now stands for the keys of these rows."""
+        """Returns the current rows of these keys."""
         found = await self._session.fetch_many("read_keys", "oo", [row[:2] for row in rows])
         return {(row[0], row[1]): as_key(row) for row in found}
 
@@ -137,7 +137,7 @@ class Jobs(JobsRead, ABC):
 
     @abstractmethod
     async def start_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
-        """Does the same for jobs that this transaction inserted and that have no dependents yet."""
+        """Does the same for jobs that this transaction inserted, which have no dependents yet."""
 
 
 def records_of(rows: list[Any]) -> list[JobRecord]:

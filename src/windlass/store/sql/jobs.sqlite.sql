@@ -8,7 +8,7 @@ INSERT INTO jobs (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: read_jobs
--- The columns of JobFacts; what an end changed is in `outcomes`.
+-- The columns of JobFacts; changes by an end are in `outcomes`.
 SELECT
     j.id, j.shape, j.workflow, o.state, ifnull(o.flags, j.flags), j.rank, j.base,
     j.adjustment, j.age_from, j.created_at, j.limit_id, j.timeout_ms, j.idle_ms,
@@ -24,7 +24,7 @@ LEFT JOIN outcomes AS o ON o.job = j.id;
 SELECT id, spec FROM carray(?) AS wanted CROSS JOIN jobs ON id = wanted.value;
 
 -- name: job_results
--- What completed jobs have returned, for the arguments of others.
+-- The results of completed jobs, for the arguments of others.
 SELECT job, result FROM carray(?) AS wanted CROSS JOIN outcomes ON job = wanted.value
 WHERE result IS NOT NULL;
 
@@ -49,19 +49,19 @@ INSERT INTO attempts (
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: set_priority
--- The new rank holds for later places; the present place is moved by the engine.
+-- The new rank applies to later places; the engine moves the present one.
 UPDATE jobs SET adjustment = ?2, age_from = ?3, rank = ?4, flags = ?5 WHERE id = ?1;
 
 -- name: set_timeouts
--- How long the media is was found out: later attempts may take as long.
+-- The duration of the media is known now, and limits later attempts too.
 UPDATE jobs SET timeout_ms = ?2 WHERE id = ?1;
 
 -- name: set_superseded
--- A job is superseded by one other at most.
+-- A job is superseded at most once.
 UPDATE jobs SET superseded_by = ?2 WHERE id = ?1;
 
 -- name: last_dependents
--- The chunk that is filled up before another is begun.
+-- The chunk to fill before the next one.
 SELECT chunk, edges FROM dependents WHERE job = ? ORDER BY chunk DESC LIMIT 1;
 
 -- name: put_dependents
@@ -74,7 +74,7 @@ SELECT d.job, d.edges
 FROM carray(?1) AS wanted CROSS JOIN dependents AS d ON d.job = wanted.value AND d.chunk = ?2;
 
 -- name: claim_keys
--- The first keeps the key; who that was is read back.
+-- The first keeps the key; it is read back.
 INSERT INTO keys (namespace, key, job, digest, spans) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING;
 
@@ -83,6 +83,6 @@ ON CONFLICT DO NOTHING;
 SELECT namespace, key, job, digest, spans FROM keys WHERE namespace = ? AND key = ?;
 
 -- name: retake_keys
--- The key passes on, unless another has taken it meanwhile.
+-- Passes the key on, unless another job has taken it meanwhile.
 UPDATE keys SET job = ?3, digest = ?4, spans = ?5
 WHERE namespace = ?1 AND key = ?2 AND job = ?6;

@@ -1,4 +1,4 @@
--- Leases: the attempts in force: the statements that only PostgreSQL runs.
+-- Leases, the current attempts: the statements that only PostgreSQL runs.
 
 -- name: grant
 -- One statement turns ready jobs into leases: `peek` holds the rows of `ready`, `jobs` is
@@ -34,7 +34,7 @@ SELECT job, attempt, lease, timeout_ms, idle_ms, spec, handed_back
 FROM given ORDER BY lease;
 
 -- name: lock_leases
--- The jobs are locked already where a lease is to end; the order is the same.
+-- If a lease is about to end, the jobs are locked already, in the same order.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
@@ -48,24 +48,35 @@ SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at,
 FROM leases WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
 
 -- name: leases_of_workers
--- What a worker holds, in the order in which it was given.
+-- The leases of a worker, in the order in which they were granted.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
 FROM leases WHERE worker = ANY ($1::text::bigint[]) ORDER BY lease;
 
+-- name: newer_leases
+-- Numbers rise: none of those that ended before is passed. One lookup for each worker, whatever the
+-- statistics say.
+SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at, l.started_at,
+       l.activity_at, l.deadline_at, l.timeout_ms, l.idle_ms, l.limit_id, l.reason,
+       l.queue_limit, coalesce(l.suspicion, 0), l.indices
+FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (worker, lease)
+CROSS JOIN LATERAL (
+    SELECT * FROM leases WHERE leases.worker = u.worker AND leases.lease > u.lease OFFSET 0
+) AS l ORDER BY l.lease;
+
 -- name: marked_leases
--- Asked with every sync and nearly always empty: a partial index answers it.
+-- Runs in every sync and is nearly always empty: a partial index answers it.
 SELECT worker, incarnation, job, attempt, state, reason, coalesce(suspicion, 0)
 FROM leases WHERE worker = ANY ($1::text::bigint[])
   AND (reason IS NOT NULL OR suspicion IS NOT NULL) ORDER BY lease;
 
 -- name: count_leases
--- What a worker holds already counts against its slots.
+-- Leases that a worker already holds count against its slots.
 SELECT worker, count(*) FROM leases WHERE worker = ANY ($1::text::bigint[]) GROUP BY worker;
 
 -- name: start_leases
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT l.job, u.started_at, u.deadline_at
     FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
@@ -76,7 +87,7 @@ UPDATE leases l SET state = {state.running}, started_at = k.started_at, deadline
 FROM locked k WHERE l.job = k.job AND l.state = {state.assigned};
 
 -- name: mark_leases
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT job FROM leases WHERE job = ANY ($1::text::bigint[])
     ORDER BY job FOR NO KEY UPDATE
@@ -84,11 +95,11 @@ WITH locked AS MATERIALIZED (
 UPDATE leases l SET state = $2, reason = $3 FROM locked k WHERE l.job = k.job;
 
 -- name: suspect_leases
--- Right after the grant, so nobody else knows these rows.
+-- Right after the grant, so nobody else sees these rows yet.
 UPDATE leases SET suspicion = nullif($2::smallint, 0) WHERE job = ANY ($1::text::bigint[]);
 
 -- name: allow_leases
--- How long the media is was found out. The lock comes first and in order.
+-- The duration of the media is known now. It first locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT l.job, u.timeout_ms, u.deadline_at
     FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
@@ -99,7 +110,7 @@ UPDATE leases l SET timeout_ms = k.timeout_ms, deadline_at = k.deadline_at
 FROM locked k WHERE l.job = k.job;
 
 -- name: touch_leases
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT l.job, u.activity_at, u.deadline_at
     FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::bigint[])
@@ -110,5 +121,5 @@ UPDATE leases l SET activity_at = k.activity_at, deadline_at = k.deadline_at
 FROM locked k WHERE l.job = k.job;
 
 -- name: drop_leases
--- `lock_leases` holds these rows; without it they are still met in ascending order.
+-- `lock_leases` holds these rows; even without it, they are visited in ascending order.
 DELETE FROM leases l USING unnest($1::text::bigint[]) AS u (job) WHERE l.job = u.job;

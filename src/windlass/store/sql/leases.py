@@ -1,7 +1,7 @@
 """Rows of `leases`: the attempts in force."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windlass.domain.matching.claim_planning import Demand
@@ -11,7 +11,7 @@ from windlass.store.sql.session import Role
 
 
 class Marked(NamedTuple):
-    """A lease whose worker is to stop the process (it has a reason), or that a suspect holds."""
+    """A lease whose process must be stopped (then it has a reason), or of a suspect."""
 
     worker: int
     incarnation: int
@@ -43,6 +43,11 @@ class LeasesRead(Role):
             return []
         return await self._session.rows(Lease, "leases_of_workers", self._session.ids(workers))
 
+    async def newer(self, than: Mapping[int, int]) -> list[Lease]:
+        """Returns leases of these workers with higher numbers, ascending by number, not locked."""
+        held = await self.of_workers(sorted(than))
+        return [lease for lease in held if lease.lease > than[lease.worker]]
+
     async def count(self, workers: Sequence[int]) -> dict[int, int]:
         """Returns how many leases each of these workers holds; those without any are absent."""
         if not workers:
@@ -50,7 +55,7 @@ class LeasesRead(Role):
         return dict(await self._session.fetch("count_leases", self._session.ids(workers)))
 
     async def marked(self, workers: Sequence[int]) -> list[Marked]:
-        """Returns leases of these workers that they are told to stop, and those of suspects."""
+        """Returns leases of these workers that must be stopped, and those of suspects."""
         if not workers:
             return []
         return await self._session.rows(Marked, "marked_leases", self._session.ids(workers))
@@ -58,7 +63,7 @@ class LeasesRead(Role):
     async def overdue(self, now: int, count: int) -> list[Lease]:
         """Returns assigned and running leases with `deadline_at <= now`, not locked.
 
-        The earliest deadline comes first, equal ones by job.
+        They are sorted by deadline, then job.
         """
         return await self._session.rows(Lease, "overdue_leases", now, count)
 
@@ -73,7 +78,7 @@ class LeasesRead(Role):
 class Leases(LeasesRead, ABC):
     """Reads and writes rows of `leases`: the attempts in force.
 
-    Jobs without a lease are passed over.
+    Jobs without a lease are ignored.
     """
 
     __slots__ = ()
@@ -87,12 +92,14 @@ class Leases(LeasesRead, ABC):
         await self._session.many("start_leases", "iii", rows)
 
     async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
-        """Tells these leases' workers to stop: state canceling or timed_out."""
+        """Sets the state of these leases to canceling or timed_out, which tells their workers to
+        stop.
+        """
         if jobs:
             await self._session.execute("mark_leases", self._session.ids(jobs), state, reason)
 
     async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
-        """Notes how much the jobs of these leases are suspected."""
+        """Records how much the jobs of these leases are suspected."""
         if jobs:
             await self._session.execute("suspect_leases", self._session.ids(jobs), suspicion)
 
@@ -101,7 +108,7 @@ class Leases(LeasesRead, ABC):
         await self._session.many("touch_leases", "iii", rows)
 
     async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
-        """Changes how long attempts may take, given as (job, timeout_ms, deadline_at)."""
+        """Changes the time limits of attempts, given as (job, timeout_ms, deadline_at)."""
         await self._session.many("allow_leases", "iii", rows)
 
     async def drop(self, jobs: Sequence[int]) -> None:
@@ -117,7 +124,7 @@ class Leases(LeasesRead, ABC):
         slack_ms: int,
         least_attempt: int = 0,
     ) -> list[Assignment]:
-        """Turns ready jobs, locked by `peek`, into leases in `state`; answers in this order.
+        """Turns ready jobs, which `peek` has locked, into leases in `state`; keeps their order.
 
         Each becomes the job's next attempt, or `least_attempt` if that is higher.
 

@@ -1,7 +1,7 @@
--- Leases: the attempts in force.
+-- Leases: the current attempts.
 
 -- name: overdue_leases
--- A walk over all leases, every few seconds: an index would cost more at every claim.
+-- Scans all leases, every few seconds: an index would make every claim more expensive.
 SELECT job, attempt, lease, worker, incarnation, state, assigned_at, started_at, activity_at,
        deadline_at, timeout_ms, idle_ms, limit_id, reason,
        queue_limit, coalesce(suspicion, 0), indices
@@ -9,7 +9,7 @@ FROM leases WHERE state IN ({state.assigned}, {state.running}) AND deadline_at <
 ORDER BY deadline_at, job LIMIT $2;
 
 -- name: orphaned_leases
--- A walk over all leases, every few seconds.
+-- Scans all leases, every few seconds.
 SELECT l.job, l.attempt, l.lease, l.worker, l.incarnation, l.state, l.assigned_at,
        l.started_at, l.activity_at, l.deadline_at, l.timeout_ms,
        l.idle_ms, l.limit_id, l.reason, l.queue_limit,

@@ -1,7 +1,7 @@
--- Leases: the attempts in force: the statements that only SQLite runs.
+-- Leases, the current attempts: the statements that only SQLite runs.
 
 -- name: granted_jobs
--- What the worker needs, in the order of the grants.
+-- The fields that the worker needs, in the order of the grants.
 SELECT id, timeout_ms, idle_ms, spec, handed_back FROM carray(?) AS wanted
 CROSS JOIN jobs ON id = wanted.value;
 
@@ -22,7 +22,7 @@ SELECT
 FROM carray(?10) AS wanted CROSS JOIN jobs AS j ON j.id = wanted.value;
 
 -- name: insert_leases
--- The columns of Lease that a new one has.
+-- The columns of a new Lease.
 INSERT INTO leases (
     job, attempt, lease, worker, incarnation, state, assigned_at, started_at, deadline_at,
     timeout_ms, idle_ms, limit_id
@@ -46,7 +46,7 @@ FROM carray(?) AS wanted CROSS JOIN leases AS l ON l.worker = wanted.value
 ORDER BY l.lease;
 
 -- name: marked_leases
--- The partial index holds only leases that are told to stop, or of suspects: most often none.
+-- The partial index only has leases that must stop, and those of suspects: usually none.
 SELECT l.worker, l.incarnation, l.job, l.attempt, l.state, l.reason, l.suspicion
 FROM carray(?) AS wanted CROSS JOIN leases AS l
 ON l.worker = wanted.value AND (l.reason IS NOT NULL OR l.suspicion > 0)
@@ -57,7 +57,7 @@ ORDER BY l.lease;
 UPDATE leases SET state = {state.running}, started_at = ?2, deadline_at = ?3 WHERE job = ?1 AND state = {state.assigned};
 
 -- name: mark_leases
--- Told to stop; the row stays until the worker reports or is lost.
+-- Must stop; the row stays until the worker reports or is lost.
 UPDATE leases SET state = ?2, reason = ?3 WHERE job IN carray(?1);
 
 -- name: suspect_leases
@@ -69,7 +69,7 @@ UPDATE leases SET suspicion = ?2 WHERE job IN carray(?1);
 UPDATE leases SET activity_at = ?2, deadline_at = ?3 WHERE job = ?1;
 
 -- name: allow_leases
--- How long the media is was found out: the timeout follows it.
+-- The duration of the media is known now, and sets the timeout.
 UPDATE leases SET timeout_ms = ?2, deadline_at = ?3 WHERE job = ?1;
 
 -- name: drop_leases
@@ -77,6 +77,6 @@ UPDATE leases SET timeout_ms = ?2, deadline_at = ?3 WHERE job = ?1;
 DELETE FROM leases WHERE job IN carray(?);
 
 -- name: count_leases
--- What a worker holds already counts against its slots.
+-- Leases that a worker already holds count against its slots.
 SELECT l.worker, count(*) FROM carray(?) AS wanted
 CROSS JOIN leases AS l ON l.worker = wanted.value GROUP BY l.worker;

@@ -2,7 +2,7 @@
 
 -- name: append_events
 -- The shared lock is taken before the first number is drawn: the tailer passes a gap only
--- when nobody who may still fill it is left. The number of the last event comes back, to find out
+-- when nobody is left who could fill it. Returns the number of the last event, to find out
 -- after a failover whether the commit is still there.
 WITH gate AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(1464421956, 1)
@@ -36,22 +36,31 @@ SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0
 FROM events WHERE job = $1 ORDER BY seq;
 
 -- name: bump_counters
--- Into the shard of this connection, which no other transaction writes to.
-INSERT INTO counters (server, slot, name, value)
-SELECT $1, $2, u.name, u.delta FROM unnest($3::text[], $4::text::bigint[]) AS u (name, delta)
-ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value;
+-- Appended, so that it meets no other transaction.
+INSERT INTO counters (name, value)
+SELECT u.name, u.delta FROM unnest($1::text[], $2::text::bigint[]) AS u (name, delta);
+
+-- name: fold_counters
+-- Only where there are many rows, and by one server at a time: others would wait for the same rows.
+WITH few AS MATERIALIZED (
+    SELECT count(*) < 1000 OR NOT pg_try_advisory_xact_lock(1464421956, 6) AS yes FROM counters
+), gone AS (
+    DELETE FROM counters WHERE NOT (SELECT yes FROM few) RETURNING name, value
+)
+INSERT INTO counters (name, value)
+SELECT name, sum(value) FROM gone GROUP BY name HAVING sum(value) <> 0;
 
 -- name: counters
--- The sum over all shards.
+-- The sum of all changes.
 SELECT name, sum(value)::bigint FROM counters GROUP BY name ORDER BY name;
 
 -- name: event_times
--- And that of the oldest event: what is missing below it was removed by retention.
+-- Also the time of the oldest event: retention has removed everything below it.
 SELECT seq, at FROM events WHERE seq = ANY ($1::text::bigint[])
 UNION SELECT seq, at FROM (SELECT seq, at FROM events ORDER BY seq LIMIT 1) AS oldest;
 
 -- name: insert_event_at
--- Under the number it comes with. The shared lock is that of `append_events`.
+-- Under its own number. The shared lock is the one of `append_events`.
 WITH gate AS MATERIALIZED (
     SELECT pg_advisory_xact_lock_shared(1464421956, 1)
 )

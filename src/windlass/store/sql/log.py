@@ -4,17 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Event
-from windlass.store.sql.session import Role, Session
+from windlass.store.sql.session import Role
 
 
 class LogRead(Role, ABC):
     """Reads the event log and the counters beside it."""
 
-    __slots__ = ("_server",)
-
-    def __init__(self, session: Session, server: str) -> None:
-        super().__init__(session)
-        self._server = server
+    __slots__ = ()
 
     async def read(self, after: int, count: int) -> list[Event]:
         return await self._session.rows(Event, "read_events", after, count)
@@ -24,11 +20,11 @@ class LogRead(Role, ABC):
         return int(await self._session.fetch_value("newest_event_seq"))
 
     async def times(self, numbers: Sequence[int]) -> dict[int, int]:
-        """Returns when these events and the oldest one happened, of those that are there."""
+        """Returns the times of these events and of the oldest one; missing events are left out."""
         return dict(await self._session.fetch("event_times", self._session.integers(numbers)))
 
     async def counters(self) -> dict[str, int]:
-        """Returns every counter, summed over the shards."""
+        """Returns every counter, added up."""
         return dict(await self._session.fetch("counters"))
 
     @abstractmethod
@@ -41,13 +37,18 @@ class Log(LogRead):
     __slots__ = ()
 
     async def jump(self, event: Event) -> None:
-        """Writes an event under the number it has; later ones follow it."""
+        """Writes an event under its own number; later events get higher ones."""
         await self._session.execute("insert_event_at", *event)
 
     @abstractmethod
     async def append(self, events: Sequence[Event]) -> None:
-        """Numbers and writes these events, in order. The last statement of a transaction."""
+        """Numbers and writes these events, in order. This must be the last statement of a
+        transaction.
+        """
 
     @abstractmethod
     async def bump(self, deltas: Mapping[str, int]) -> None:
-        """Adds to this engine's shard of the named counters."""
+        """Adds to the named counters."""
+
+    async def fold(self) -> None:
+        """Adds up the changes of counters that the store keeps, where it keeps them apart."""

@@ -1,7 +1,7 @@
 -- The event log and the counters beside it: the statements that only SQLite runs.
 
 -- name: read_events
--- A walk along the primary key.
+-- Reads along the primary key.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events WHERE seq > ? ORDER BY seq LIMIT ?;
@@ -22,7 +22,7 @@ WHERE job = ? AND
 ORDER BY seq;
 
 -- name: events_of_job_between
--- Those of one moment, which is one transaction or a few.
+-- The events of one time: those of one transaction or a few.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events WHERE job = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq;
@@ -47,23 +47,23 @@ LEFT JOIN leases AS l ON l.job = j.id
 WHERE j.id = ?;
 
 -- name: event_times
--- And that of the oldest event: what is missing below it was removed by retention.
+-- Also the time of the oldest event: retention has removed everything below it.
 SELECT seq, at FROM events WHERE seq IN carray(?1) OR seq = (SELECT min(seq) FROM events);
 
 -- name: insert_event_at
--- Under the number it comes with; the next ones follow it.
+-- Under its own number; the next events follow it.
 INSERT INTO events (
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: events_of_job
--- The whole log is read, when nothing else finds them all.
+-- Reads the whole log, if nothing else finds them all.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events WHERE job = ? ORDER BY seq;
 
 -- name: bump_counters
--- Each server has rows of its own.
+-- Each server has its own rows.
 INSERT INTO counters (server, name, value) VALUES (?, ?, ?)
 ON CONFLICT (server, name) DO UPDATE SET value = value + excluded.value;
 

@@ -1,13 +1,13 @@
 -- Concurrency limits, loads, rates, reservations and shares: the statements that only PostgreSQL runs.
 
 -- name: loads
--- By the index on the worker; the caller has locked the workers, so that nothing is added.
+-- By the index on the worker; the caller has locked the workers, so nothing is added.
 SELECT l.worker, j.shape, count(*) FROM leases l
 CROSS JOIN LATERAL (SELECT shape FROM jobs WHERE jobs.id = l.job OFFSET 0) AS j
 WHERE l.worker = ANY ($1::text::bigint[]) GROUP BY l.worker, j.shape ORDER BY l.worker, j.shape;
 
 -- name: held_indices
--- By the index on the worker; the caller has locked the workers, so that nothing is added.
+-- By the index on the worker; the caller has locked the workers, so nothing is added.
 SELECT worker, job, indices FROM leases
 WHERE worker = ANY ($1::text::bigint[]) AND indices IS NOT NULL ORDER BY worker, job;
 
@@ -17,13 +17,13 @@ UPDATE leases l SET indices = u.indices
 FROM unnest($1::text::bigint[], $2::text[]) AS u (job, indices) WHERE l.job = u.job;
 
 -- name: preemptible
--- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+-- Scans all leases when jobs of a preempting queue wait. 4 is running, 16 the flag.
 SELECT l.job, l.worker, j.shape, j.rank, (l.reason IS NOT NULL)::integer
 FROM leases l JOIN jobs j ON j.id = l.job
 WHERE l.state = {state.running} AND j.flags & {flag.preemptible} <> 0 ORDER BY l.lease DESC;
 
 -- name: unbound_leases
--- A walk over all leases, when a limit is set and then every few seconds. The locks come in order.
+-- Scans all leases when a limit is set, and then every few seconds. Locks in order.
 SELECT l.job FROM leases l
 WHERE l.queue_limit IS NULL
   AND (SELECT j.shape FROM jobs j WHERE j.id = l.job) = ANY ($1::text::integer[])
@@ -49,7 +49,7 @@ FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
 ORDER BY r.namespace, r.key FOR NO KEY UPDATE OF r;
 
 -- name: lock_free_rates
--- For a claim that holds rates behind these already: waiting here could end in a deadlock.
+-- For a claim that already holds later rates: waiting here could end in a deadlock.
 SELECT r.namespace, r.key, r.keep, r.starts
 FROM rates r JOIN unnest($1::text[], $2::text[]) AS u (namespace, key)
     ON r.namespace = u.namespace AND r.key = u.key
@@ -76,7 +76,7 @@ DELETE FROM reservations r USING (
 ) AS k WHERE r.worker = k.worker;
 
 -- name: find_limits
--- Keys that are known, with their maximum: mostly nothing has to change.
+-- Known keys with their maximums: usually nothing changes.
 SELECT l.namespace, l.key, l.id, l.max FROM unnest($1::text[], $2::text[]) AS u (namespace, key)
 JOIN limits l ON l.namespace = u.namespace AND l.key = u.key;
 
@@ -92,7 +92,7 @@ ORDER BY n.namespace COLLATE "C", n.key COLLATE "C"
 ON CONFLICT (namespace, key) DO NOTHING;
 
 -- name: set_limits
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT l.id, u.max FROM unnest($1::text::bigint[], $2::text::bigint[]) AS u (id, max)
     JOIN limits l ON l.id = u.id ORDER BY l.id FOR NO KEY UPDATE OF l
@@ -110,12 +110,12 @@ SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::big
 ORDER BY id;
 
 -- name: lock_free_limits
--- For a claim that holds limits behind these already: waiting here could end in a deadlock.
+-- For a claim that already holds later limits: waiting here could end in a deadlock.
 SELECT id, namespace, key, max, leased FROM limits WHERE id = ANY ($1::text::bigint[])
 ORDER BY id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: parked_limits
--- A loose index scan: one descent for each limit.
+-- A loose index scan: one descent per limit.
 WITH RECURSIVE found AS (
     (SELECT limit_id FROM parked ORDER BY limit_id LIMIT 1)
     UNION ALL

@@ -23,7 +23,7 @@ class Load(NamedTuple):
 
 
 class HeldIndices(NamedTuple):
-    """What a lease holds of its worker's indexed resources."""
+    """The indices that a lease holds of its worker's indexed resources."""
 
     worker: int
     job: int
@@ -31,7 +31,7 @@ class HeldIndices(NamedTuple):
 
 
 class Preemptible(NamedTuple):
-    """A running lease that may be taken back; `told`: its worker is to stop already."""
+    """A running lease that may be taken back; `told`: its worker was already told to stop."""
 
     job: int
     worker: int
@@ -58,7 +58,7 @@ class PlacementRead(Role):
         return await self._session.rows(HeldIndices, "held_indices", self._session.ids(workers))
 
     async def running(self) -> dict[int, int]:
-        """Returns leases of the whole fleet, by shape: a walk over all of them."""
+        """Returns the number of leases of the whole fleet, by shape; scans all of them."""
         return dict(await self._session.fetch("running_by_shape"))
 
     async def preemptible(self) -> list[Preemptible]:
@@ -66,11 +66,11 @@ class PlacementRead(Role):
         return await self._session.rows(Preemptible, "preemptible")
 
     async def reservations(self) -> list[Reservation]:
-        """Returns all of them, ascending by worker: there are few."""
+        """Returns all reservations, ascending by worker; there are few."""
         return await self._session.rows(Reservation, "reservations")
 
     async def namespace_weights(self) -> Mapping[str, int]:
-        """Returns those that were set, ascending by namespace."""
+        """Returns the weights that were set, ascending by namespace."""
         return dict(await self._session.fetch("namespace_weights"))
 
 
@@ -80,7 +80,9 @@ class Placement(PlacementRead, ABC):
     __slots__ = ()
 
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
-        """Locks leases of these shapes that count under no queue's limit; their jobs, ascending."""
+        """Locks leases of these shapes that count under no queue's limit; returns their jobs,
+        ascending.
+        """
         if not shapes:
             return []
         rows = await self._session.fetch("unbound_leases", self._session.ids(shapes))
@@ -92,7 +94,7 @@ class Placement(PlacementRead, ABC):
             await self._session.execute("bind_leases", self._session.ids(jobs), limit)
 
     async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
-        """(job, indices): the leases of these jobs hold these indices."""
+        """Records which indices the leases of these jobs hold, given as (job, indices)."""
         await self._session.many("hold_indices", "io", rows)
 
     async def put_rates(self, rows: Sequence[RateRow]) -> None:
@@ -100,7 +102,7 @@ class Placement(PlacementRead, ABC):
         await self._session.many("put_rates", "ooio", rows)
 
     async def reserve(self, row: Reservation) -> bool:
-        """Keeps a worker for a job; False if the one or the other has a reservation."""
+        """Reserves a worker for a job; returns False if either already has a reservation."""
         return bool(await self._session.fetch("reserve", *row))
 
     async def release(self, workers: Sequence[int]) -> None:
@@ -113,7 +115,9 @@ class Placement(PlacementRead, ABC):
 
     @abstractmethod
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
-        """Locks these rates in order, new ones without a start; unless `wait`, only free ones."""
+        """Locks these rates in order; adds new ones, without starts. Unless `wait`, it locks only
+        free ones.
+        """
 
 
 class LimitsRead(Role):
@@ -137,7 +141,7 @@ class LimitsRead(Role):
 
 
 class Limits(LimitsRead, ABC):
-    """Reads and writes rows of `limits`: concurrency keys. Unknown limits are passed over."""
+    """Reads and writes rows of `limits`: concurrency keys. Unknown limits are ignored."""
 
     __slots__ = ()
 
@@ -145,7 +149,7 @@ class Limits(LimitsRead, ABC):
         return await self._by_id("lock_limits", ids)
 
     async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        """Returns the same without waiting: limits another transaction holds are absent."""
+        """Does the same without waiting: limits that another transaction holds are absent."""
         return await self._by_id("lock_free_limits", ids)
 
     async def bump(self, deltas: Mapping[int, int]) -> None:

@@ -1,7 +1,7 @@
 -- Concurrency limits, loads, rates, reservations and shares.
 
 -- name: running_by_shape
--- A walk over all leases, at most once a second.
+-- Scans all leases, at most once a second.
 SELECT j.shape, count(*) FROM leases AS l CROSS JOIN jobs AS j WHERE j.id = l.job
 GROUP BY j.shape ORDER BY j.shape;
 
@@ -10,7 +10,7 @@ GROUP BY j.shape ORDER BY j.shape;
 SELECT worker, job, shape, since FROM reservations ORDER BY worker;
 
 -- name: reserve
--- One worker a job, one job a worker.
+-- One worker per job, one job per worker.
 INSERT INTO reservations (worker, job, shape, since) VALUES ($1, $2, $3, $4)
 ON CONFLICT DO NOTHING RETURNING job;
 

@@ -19,13 +19,13 @@ WHERE l.indices IS NOT NULL ORDER BY l.worker, l.job;
 UPDATE leases SET indices = ?2 WHERE job = ?1;
 
 -- name: preemptible
--- A walk over all leases, when jobs of a queue that preempts wait. 4 is running, 16 the flag.
+-- Scans all leases when jobs of a preempting queue wait. 4 is running, 16 the flag.
 SELECT l.job, l.worker, j.shape, j.rank, l.reason IS NOT NULL
 FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
 WHERE l.state = {state.running} AND j.flags & {flag.preemptible} ORDER BY l.lease DESC;
 
 -- name: unbound_leases
--- A walk over all leases, when a limit is set and then every few seconds.
+-- Scans all leases when a limit is set, and then every few seconds.
 SELECT l.job FROM leases AS l CROSS JOIN jobs AS j ON j.id = l.job
 WHERE l.queue_limit IS NULL AND j.shape IN carray(?) ORDER BY l.job;
 
@@ -38,7 +38,7 @@ UPDATE leases SET queue_limit = ?2 WHERE job IN carray(?1);
 INSERT OR IGNORE INTO rates (namespace, key, keep, starts) VALUES (?, ?, 0, '[]');
 
 -- name: put_rates
--- With the starts of this claim.
+-- Including the starts of this claim.
 UPDATE rates SET keep = ?3, starts = ?4 WHERE namespace = ?1 AND key = ?2;
 
 -- name: release
@@ -54,7 +54,7 @@ SELECT id FROM limits WHERE namespace = ? AND key = ?;
 INSERT INTO limits (id, namespace, key, max, leased) VALUES (?, ?, ?, ?, 0);
 
 -- name: set_limit
--- The newest submit says how many.
+-- The newest submit sets the maximum.
 UPDATE limits SET max = ?2 WHERE id = ?1;
 
 -- name: read_limits

@@ -1,11 +1,11 @@
 -- The places where open jobs wait: waits, due, parked, ready: the statements that only PostgreSQL runs.
 
 -- name: hold_waits
--- In the one order in which all lock.
+-- In the order in which everybody locks.
 SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE;
 
 -- name: add_ready
--- The hot place: seven narrow columns and one index.
+-- The busiest place: seven narrow columns and one index.
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT coalesce(u.shape, $8), coalesce(u.rank, $9), u.job, coalesce(u.attempt, $10),
        coalesce(u.workflow, $11), coalesce(u.limit_id, $12),
@@ -40,7 +40,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
            age_from);
 
 -- name: add_due
--- As `add_ready`, with the time from which the job may start.
+-- As `add_ready`, with the time at which the job may start.
 INSERT INTO due (shape, rank, job, attempt, workflow, limit_id, excluded, at, state)
 SELECT coalesce(u.shape, $10), coalesce(u.rank, $11), u.job, coalesce(u.attempt, $12),
        coalesce(u.workflow, $13), coalesce(u.limit_id, $14),
@@ -51,7 +51,7 @@ FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[],
      AS u (job, shape, rank, attempt, workflow, limit_id, excluded, at, state);
 
 -- name: meet
--- The lock comes first and in order. What another transaction changed meanwhile is seen by
+-- First locks, in order. Changes by other transactions meanwhile are seen by
 -- the lock and, through it, by both changes below.
 WITH locked AS MATERIALIZED (
     SELECT w.job, w.unmet - u.met AS left_over
@@ -83,7 +83,7 @@ SELECT job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow,
 FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
 
 -- name: take_waits
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT job FROM waits WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 ), taken AS (
@@ -94,7 +94,7 @@ WITH locked AS MATERIALIZED (
 SELECT * FROM taken ORDER BY job;
 
 -- name: take_due
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT job FROM due WHERE job = ANY ($1::text::bigint[]) ORDER BY job FOR UPDATE
 ), taken AS (
@@ -105,7 +105,7 @@ WITH locked AS MATERIALIZED (
 SELECT * FROM taken ORDER BY job;
 
 -- name: take_parked
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT p.limit_id, p.shape, p.rank, p.job
     FROM unnest($1::text::bigint[], $2::text::bigint[], $3::text::integer[],
@@ -122,7 +122,7 @@ WITH locked AS MATERIALIZED (
 SELECT * FROM taken ORDER BY job;
 
 -- name: take_ready
--- The lock comes first and in order; it waits for a claim in force to commit or give up.
+-- First locks, in order; waits until a running claim commits or gives up.
 WITH locked AS MATERIALIZED (
     SELECT r.shape, r.rank, r.job
     FROM unnest($1::text::bigint[], $2::text::integer[], $3::text::bigint[])
@@ -138,7 +138,7 @@ WITH locked AS MATERIALIZED (
 SELECT * FROM taken ORDER BY job;
 
 -- name: pull_due
--- Several servers pull at once; none waits for another.
+-- Several servers pull concurrently; none waits for another.
 WITH picked AS MATERIALIZED (
     SELECT job FROM due WHERE at <= $1 ORDER BY at, job LIMIT $2 FOR UPDATE SKIP LOCKED
 ), taken AS (
@@ -149,8 +149,8 @@ WITH picked AS MATERIALIZED (
 SELECT * FROM taken ORDER BY at, job;
 
 -- name: peek
--- Each probe begins at its own bound in the index, so that dead entries below it are not
--- met and the cost does not grow with the queue.
+-- Each probe starts at its own bound in the index, so that it meets no dead entries below,
+-- and its cost does not grow with the queue.
 SELECT r.shape, r.rank, r.job, r.attempt, r.workflow, r.limit_id,
        r.excluded
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[],
@@ -188,7 +188,7 @@ INSERT INTO parked (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT shape, rank, job, attempt, workflow, limit_id, excluded FROM given;
 
 -- name: heads
--- A loose index scan: one descent for each shape, however many jobs it has.
+-- A loose index scan: one descent per shape, however many jobs it has.
 WITH RECURSIVE heads AS (
     (SELECT shape, rank, job FROM ready ORDER BY shape, rank, job LIMIT 1)
     UNION ALL
@@ -200,7 +200,7 @@ WITH RECURSIVE heads AS (
 SELECT shape, rank, job FROM heads;
 
 -- name: best_parked
--- A loose index scan over the limit's shapes. It passes over rows that others hold: the
+-- A loose index scan over the limit's shapes. It skips rows that others hold: the
 -- limit is locked, so waiting here could end in a deadlock.
 WITH RECURSIVE found AS (
     (SELECT shape FROM parked WHERE limit_id = $1 ORDER BY shape LIMIT 1)

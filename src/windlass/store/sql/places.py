@@ -14,7 +14,7 @@ from windlass.store.sql.session import Role, maker
 
 
 class Probe(NamedTuple):
-    """Look for at most `most` ready jobs of `shape` from (rank, job) upward."""
+    """Asks for at most `most` ready jobs of `shape` from (rank, job) upward."""
 
     shape: int
     rank: int
@@ -58,14 +58,14 @@ class PlacesRead(Role):
         return await self._session.rows(Head, "heads")
 
     async def count_ready(self, limit: int, shape: int) -> int:
-        """Returns how many jobs of this limit and shape stand in `ready`."""
+        """Returns how many jobs of this limit and shape are in `ready`."""
         return int(await self._session.fetch_value("count_ready", limit, shape))
 
 
 class Places(PlacesRead, ABC):
     """The places where open jobs wait: waits, due, parked, ready.
 
-    What is taken comes back ascending by job.
+    Removed rows are returned ascending by job.
     """
 
     __slots__ = ()
@@ -92,12 +92,12 @@ class Places(PlacesRead, ABC):
         return sorted(due_of(rows), key=lambda due: due.job)
 
     async def take_parked(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        """Removes these jobs from `parked`, where they stand by limit, shape and rank."""
+        """Removes these jobs from `parked`, where they are sorted by limit, shape and rank."""
         places = sorted((fact.id, fact.limit, fact.shape, fact.rank) for fact in facts)
         return tickets_of(await self._session.fetch_many("take_parked", "iiii", places))
 
     async def take_ready(self, facts: Sequence[JobFacts]) -> list[Ticket]:
-        """Removes these jobs from `ready`, where they stand by shape and rank."""
+        """Removes these jobs from `ready`, where they are sorted by shape and rank."""
         places = sorted((fact.id, fact.shape, fact.rank) for fact in facts)
         return tickets_of(await self._session.fetch_many("take_ready", "iii", places))
 
@@ -126,22 +126,22 @@ class Places(PlacesRead, ABC):
     async def meet(self, met: Mapping[int, int], manual: bool = False) -> list[Wait]:
         """Lowers `unmet` of each waiting job by the given number, ascending by job.
 
-        Those that reach 0 are removed and returned, ascending by job; with `manual` the
-        manual condition is the one met. Jobs that do not wait are passed over.
+        Those that reach 0 are removed and returned, ascending by job; with `manual` the manual
+        condition is the one met. Jobs that do not wait are ignored.
         """
 
     @abstractmethod
     async def pull_due(self, now: int, count: int) -> list[Due]:
         """Removes and returns up to `count` entries with `at <= now`, earliest first.
 
-        Entries another transaction is moving are passed over.
+        Skips entries that another transaction is moving.
         """
 
     @abstractmethod
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
         """Returns ready jobs of each probe, locked; ascending by (rank, job) within a shape.
 
-        Jobs another transaction holds are passed over.
+        Skips jobs that another transaction holds.
         """
 
     @abstractmethod
@@ -152,8 +152,8 @@ class Places(PlacesRead, ABC):
     async def best_parked(self, limit: int, count: int) -> list[Ticket]:
         """Locks and reads the best `count` parked jobs of each shape under this limit.
 
-        Rows another transaction holds are passed over: waiting for one here, with the
-        limit locked, could end in a deadlock.
+        Skips rows that another transaction holds: waiting here, with the limit locked, could end in
+        a deadlock.
         """
 
 
@@ -162,7 +162,7 @@ def tickets_of(rows: Iterable[Any]) -> list[Ticket]:
 
 
 def waits_of(rows: Iterable[Any]) -> list[Wait]:
-    """Returns them from rows that end with the ticket's columns, without its job."""
+    """Makes them from rows that end with the ticket's columns, without its job."""
     return [
         Wait(job, unmet, manual, not_before, age_from, Ticket(shape, rank, job, *others))
         for job, unmet, manual, not_before, age_from, shape, rank, *others in rows
@@ -170,7 +170,7 @@ def waits_of(rows: Iterable[Any]) -> list[Wait]:
 
 
 def due_of(rows: Iterable[Any]) -> list[Due]:
-    """Returns them from rows that end with the ticket's columns, without its job."""
+    """Makes them from rows that end with the ticket's columns, without its job."""
     return [
         Due(at, job, state, Ticket(shape, rank, job, *others))
         for at, job, state, shape, rank, *others in rows

@@ -9,7 +9,7 @@ SELECT coalesce((SELECT at FROM due ORDER BY at, job LIMIT 1), 0);
 SELECT count(*) FROM ready WHERE limit_id = $1 AND shape = $2;
 
 -- name: worst_ready
--- No more than the limit allows are sorted. What a claim holds is passed over.
+-- Sorts at most as many as the limit allows. Skips rows that a claim holds.
 SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM ready WHERE limit_id = $1 AND shape = $2
 ORDER BY rank DESC, job DESC LIMIT 1 FOR UPDATE SKIP LOCKED;

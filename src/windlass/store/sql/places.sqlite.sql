@@ -28,11 +28,11 @@ UPDATE waits SET unmet = unmet - (wanted.value & 0x3ffff)
 FROM carray(?) AS wanted WHERE waits.job = wanted.value >> 18;
 
 -- name: meet_manual
--- A manual condition is met once: a second time there is none left to meet.
+-- A manual condition is met once; a second call finds none.
 UPDATE waits SET unmet = unmet - ?2, manual = {manual.no} WHERE job = ?1 AND manual <> {manual.no};
 
 -- name: free_waits
--- Those with nothing left to wait for.
+-- Jobs with nothing left to wait for.
 DELETE FROM waits WHERE job IN carray(?) AND unmet <= 0
 RETURNING
     job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded;
@@ -45,7 +45,7 @@ SELECT
 FROM carray(?) AS wanted CROSS JOIN waits AS w ON w.job = wanted.value;
 
 -- name: take_waits
--- A cancelled or aborted job waits no more.
+-- A canceled or aborted job no longer waits.
 DELETE FROM waits WHERE job IN carray(?)
 RETURNING
     job, unmet, manual, not_before, age_from, shape, rank, attempt, workflow, limit_id, excluded;
@@ -56,12 +56,12 @@ DELETE FROM due WHERE job IN carray(?)
 RETURNING at, job, state, shape, rank, attempt, workflow, limit_id, excluded;
 
 -- name: take_parked
--- One at a time by primary key: the caller knows where a job stands.
+-- One at a time by primary key: the caller knows each job's place.
 DELETE FROM parked WHERE limit_id = ?2 AND shape = ?3 AND rank = ?4 AND job = ?1
 RETURNING shape, rank, job, attempt, workflow, limit_id, excluded;
 
 -- name: take_ready
--- One at a time by primary key: the caller knows where a job stands.
+-- One at a time by primary key: the caller knows each job's place.
 DELETE FROM ready WHERE shape = ?2 AND rank = ?3 AND job = ?1
 RETURNING shape, rank, job, attempt, workflow, limit_id, excluded;
 
@@ -71,16 +71,16 @@ SELECT at, job, state, shape, rank, attempt, workflow, limit_id, excluded
 FROM due WHERE at <= ? ORDER BY at, job LIMIT ?;
 
 -- name: drop_due
--- Entries that were read just before, by primary key.
+-- The entries just read, by primary key.
 DELETE FROM due WHERE at = ? AND job = ?;
 
 -- name: peek
--- A walk along the primary key from a lower bound: its cost is the number of rows found.
+-- Reads along the primary key from a lower bound: its cost is the number of rows found.
 SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM ready WHERE shape = ? AND (rank, job) >= (?, ?) ORDER BY rank, job LIMIT ?;
 
 -- name: heads
--- A loose index scan: one seek for each shape, however many jobs stand behind its head.
+-- A loose index scan: one seek per shape, however many jobs it has.
 WITH RECURSIVE head (shape, rank, job) AS (
     SELECT -1, 0, 0
     UNION ALL
@@ -108,16 +108,16 @@ SELECT shape, rank, job, attempt, workflow, limit_id, excluded
 FROM parked WHERE limit_id = ? AND shape = ? ORDER BY rank, job LIMIT ?;
 
 -- name: unpark
--- Rows that were read just before, by primary key.
+-- The rows just read, by primary key.
 DELETE FROM parked WHERE limit_id = ?2 AND shape = ?3 AND rank = ?4 AND job = ?1;
 
 -- name: count_ready_span
--- Whether exactly the wanted jobs stand between the first and the last of them.
+-- True if only the wanted jobs are between the first and the last of them.
 SELECT count(*), sum(job) FROM ready
 WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
 
 -- name: remove_ready_one
--- Of many shapes a few jobs each: one by one.
+-- A few jobs of each of many shapes: one by one.
 DELETE FROM ready WHERE shape = ? AND rank = ? AND job = ?;
 
 -- name: remove_ready_span
@@ -125,6 +125,6 @@ DELETE FROM ready WHERE shape = ? AND rank = ? AND job = ?;
 DELETE FROM ready WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5);
 
 -- name: remove_ready
--- A walk over what was peeked; what lies between and was not asked for stays.
+-- Over the peeked jobs; others between them stay.
 DELETE FROM ready
 WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) <= (?4, ?5) AND job IN carray(?6);

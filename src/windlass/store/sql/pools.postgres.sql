@@ -1,7 +1,7 @@
 -- Pools, their workers and costs: the statements that only PostgreSQL runs.
 
 -- name: update_pool_workers
--- Under the lock of their pool, all in one go: the locks of its workers are held meanwhile.
+-- Under the lock of their pool, all at once, while the locks of its workers are held.
 UPDATE pool_workers AS p SET state = u.state, worker = u.worker, last_lease = u.last_lease,
        changed_at = u.changed_at, idle_since = u.idle_since, charged_until = u.charged_until,
        tries = u.tries, machine = u.machine, reason = u.reason
@@ -12,7 +12,7 @@ FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::bigint[], $4::te
 WHERE p.id = u.id;
 
 -- name: ready_load
--- A loose index scan over the shapes, and of each no more than a bounded span is counted.
+-- A loose index scan over the shapes; counts a bounded span of each.
 WITH RECURSIVE found AS (
     (SELECT shape FROM ready ORDER BY shape LIMIT 1)
     UNION ALL
@@ -25,8 +25,8 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
 ) AS c;
 
 -- name: ended_spells
--- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
--- What has ended stands with the job, what was tried again with the attempts.
+-- The events of the last seconds; 3 to 6 are the states of a job that a worker holds.
+-- The last attempt is in the job's row, earlier ones are among the attempts.
 SELECT e.worker, j.shape,
        coalesce(t.started_at, t.assigned_at) AS since, e.at
 FROM events e

@@ -1,7 +1,7 @@
 """Rows of `pools`, `pool_workers` and `pool_costs`.
 
-Where a store has locks, a pool is locked before everything else: nobody who holds another
-row asks for one. What its workers' rows say changes only under the lock of their pool.
+Where a store has locks, a pool is locked before everything else: nobody who holds another row asks
+for one. Rows of its workers change only under the lock of the pool.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from windlass.store.sql.session import Role
 
 
 def position_name(pool: int) -> str:
-    """Returns the name in `meta` of the last event that a pool has accounted for."""
+    """Returns the name in `meta` under which a pool's last accounted event is kept."""
     return f"pool_{pool}_seq"
 
 
 class HeldJob(NamedTuple):
-    """A job that a worker holds, since it was started or else given to it."""
+    """A job that a worker holds, since it started or, before that, since it was assigned."""
 
     worker: int
     shape: int
@@ -26,7 +26,7 @@ class HeldJob(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What there is to do: ready jobs by shape, and the jobs that workers hold."""
+    """The present work: ready jobs by shape, and the jobs that workers hold."""
 
     ready: list[tuple[int, int]]
     leases: list[HeldJob]
@@ -37,7 +37,9 @@ class Load(NamedTuple):
 
 
 class Spell(NamedTuple):
-    """A worker held a job of this shape, from its start (or when it was given to it) to its end."""
+    """A time in which a worker held a job of this shape: from its start, or its assignment, to its
+    end.
+    """
 
     worker: int
     shape: int
@@ -46,7 +48,7 @@ class Spell(NamedTuple):
 
 
 class Span(NamedTuple):
-    """So many ready jobs of a shape in a row, and where the last of them stands."""
+    """A number of consecutive ready jobs of a shape, and the position of the last one."""
 
     jobs: int
     rank: int
@@ -63,15 +65,17 @@ class PoolsRead(Role):
         return await self._session.rows(PoolRow, "pools_by_name")
 
     async def worker(self, number: int) -> PoolWorkerRow | None:
-        """Returns one of them by its id, not locked."""
+        """Returns a worker by its id, not locked."""
         return await self._session.row(PoolWorkerRow, "pool_worker", number)
 
     async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
-        """Returns those of one pool, or of all, that are not gone, ascending by id, not locked."""
+        """Returns the workers of one pool, or of all, that are not gone; ascending by id, not
+        locked.
+        """
         return await self._session.rows(PoolWorkerRow, "living_pool_workers", pool)
 
     async def costs(self, month: int, pool: str | None = None) -> list[CostRow]:
-        """Returns what a month has cost so far in one pool or in all, by namespace and queue."""
+        """Returns the costs of a month so far, of one pool or all, by namespace and queue."""
         return await self._session.rows(CostRow, "pool_costs_of_month", month, pool)
 
     async def load(self, most: int) -> Load:
@@ -81,9 +85,9 @@ class PoolsRead(Role):
         return Load([(shape, count) for shape, count in ready], leased)
 
     async def spells(self, after: int, workers: Sequence[int]) -> list[Spell]:
-        """Returns what attempts on these workers took that ended in events behind number `after`.
+        """Returns how long attempts on these workers took that ended after event number `after`.
 
-        Ascending; those whose jobs have been removed since are left out.
+        They ascend; attempts of jobs that were removed since are left out.
         """
         if not workers:
             return []
@@ -92,7 +96,7 @@ class PoolsRead(Role):
     async def span(self, shape: int, rank: int, job: int, most: int) -> Span:
         """Returns up to `most` ready jobs of a shape that follow this position.
 
-        Where the last one stands is told only if there are so many.
+        The position of the last one is given only if there are that many.
         """
         last = await self._session.fetch("nth_ready", shape, rank, job, most)
         if last:
@@ -120,16 +124,16 @@ class Pools(PoolsRead):
         await self._session.execute("update_pool", row.id, *row[2:9], row.updated_at)
 
     async def remove(self, pool: int) -> None:
-        """Removes a pool, what is known of its workers, and how far it has accounted.
+        """Removes a pool, the rows of its workers, and its position in the log.
 
-        What it cost stays.
+        Its costs stay.
         """
         await self._session.execute("remove_pool", pool)
         await self._session.execute("remove_pool_workers", pool)
         await self._session.execute("forget_position", position_name(pool))
 
     async def add_workers(self, rows: Sequence[PoolWorkerRow]) -> list[PoolWorkerRow]:
-        """Adds workers (their `id` is ignored); the rows with their ids."""
+        """Adds workers (their `id` is ignored); returns the rows with their ids."""
         return [
             row._replace(id=await self._session.insert("insert_pool_worker", row[1:]))
             for row in rows
@@ -145,10 +149,10 @@ class Pools(PoolsRead):
         await self._session.many("update_pool_workers", "iiiiiiiioo", changed)
 
     async def trim_gone(self, before: int, count: int) -> int:
-        """Removes at most so many that have been gone since before this time; returns how many."""
+        """Removes up to `count` workers that were gone before this time; returns how many."""
         return await self._session.execute("trim_gone_pool_workers", before, count)
 
     async def charge(self, rows: Sequence[CostRow]) -> None:
-        """Adds `ms` and `micros` to what stands for each pool, month, namespace and queue."""
-        for row in sorted(rows):  # in the one order in which all lock
+        """Adds `ms` and `micros` to the row of each pool, month, namespace and queue."""
+        for row in sorted(rows):  # in the order in which everybody locks
             await self._session.execute("charge_pool", *row)

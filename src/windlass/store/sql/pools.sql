@@ -1,7 +1,7 @@
 -- Pools, their workers and costs.
 
 -- name: insert_pool
--- A name is taken once; two servers may try at the same moment. No number is wasted.
+-- A name is taken once; two servers may try concurrently. No number is wasted.
 INSERT INTO pools (id, name, state, failures, next_at, started_at, message, learned, body,
                    created_at, created_by, updated_at)
 SELECT nextval('pool_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
@@ -54,7 +54,7 @@ SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since
 FROM pool_workers WHERE id = $1;
 
 -- name: living_pool_workers
--- The partial index holds those alone.
+-- By the partial index, which only has these.
 SELECT id, pool, state, worker, last_lease, requested_at, changed_at, idle_since, charged_until,
        tries, spot, token, machine, reason
 FROM pool_workers WHERE state < {pool_worker.gone} AND ($1::bigint IS NULL OR pool = $1) ORDER BY id;
@@ -84,15 +84,15 @@ ORDER BY pool, namespace, queue;
 DELETE FROM meta WHERE name = $1;
 
 -- name: nth_ready
--- A bounded span of the primary key.
+-- A bounded range of the primary key.
 SELECT rank, job FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3)
 ORDER BY rank, job LIMIT 1 OFFSET $4::bigint - 1;
 
 -- name: rest_of_ready
--- Only asked for where fewer are left than the span before had.
+-- Only read if fewer are left than the previous span had.
 SELECT count(*) FROM ready WHERE shape = $1 AND (rank, job) > ($2, $3);
 
 -- name: leased_load
--- What is leased fits the fleet, however long the queue is.
+-- Leases are bounded by the fleet, however long the queue is.
 SELECT l.worker, j.shape, coalesce(l.started_at, l.assigned_at) AS since, l.job
 FROM leases AS l CROSS JOIN jobs AS j WHERE j.id = l.job ORDER BY 1, 2, 3, 4;

@@ -7,7 +7,7 @@ UPDATE pool_workers SET state = ?2, worker = ?3, last_lease = ?4, changed_at = ?
 WHERE id = ?1;
 
 -- name: ready_load
--- A loose index scan over the shapes, and of each no more than a bounded span is counted.
+-- A loose index scan over the shapes; counts a bounded span of each.
 WITH RECURSIVE found (shape) AS (
     SELECT min(shape) FROM ready
     UNION ALL
@@ -19,7 +19,7 @@ SELECT shape, (SELECT count(*) FROM (
 )) FROM found WHERE shape IS NOT NULL;
 
 -- name: ended_spells
--- The events since a look some seconds ago; 3 to 6 are the states of a job that a worker holds.
+-- The events of the last seconds; 3 to 6 are the states of a job that a worker holds.
 SELECT
     e.worker, j.shape,
     coalesce(a.started_at, a.assigned_at, o.started_at, o.assigned_at) AS since,

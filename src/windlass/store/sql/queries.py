@@ -1,8 +1,8 @@
 """Loads named SQL statements from files, so that Python code contains no SQL.
 
-A file holds blocks: a line `-- name: insert_jobs`, comment lines that say why the statement is as
-it is, then the statement. Comments are left out of what is sent to the database and white space is
-made single, since statement caches compare the text.
+A file has blocks: a line `-- name: insert_jobs`, comment lines with the reason, then the statement.
+Comments are not sent to the database and white space is collapsed, since statement caches compare
+the text.
 
 Names of codes, such as `{state.queued}`, become numbers. These come from the enumerations of
 `domain/`, so SQL and Python cannot disagree. They are filled in when a file is loaded: the database
@@ -77,7 +77,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     for group, members in _NUMBERED.items():
         for member in members:
             yield f"{group}.{member.name.lower()}", int(member)
-    yield "state.new", NEW_CODE  # what an event comes from when the job is submitted
+    yield "state.new", NEW_CODE  # the source of the event of a submit
     for state in State:
         yield f"state.{state.name.lower()}", state.code
         yield f"transitions.from_{state.name.lower()}", _mask(state.code)
@@ -106,7 +106,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
 
 
 def _literal(text: str) -> str:
-    """Returns a text as SQL writes it, in a function whose body stands between $$."""
+    """Returns a text as an SQL literal, for a function whose body is between $$."""
     if "$$" in text:
         raise ValueError("$$ would end the body of the function")
     return "'" + text.replace("'", "''") + "'"

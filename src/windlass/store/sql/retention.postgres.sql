@@ -11,16 +11,16 @@ SELECT id, shape, workflow, state, flags, rank, base, adjustment, age_from,
 FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id;
 
 -- name: try_retention
--- One server at a time removes things; the others come back later.
+-- One server at a time removes rows; the others try again later.
 SELECT pg_try_advisory_xact_lock(1464421956, 3);
 
 -- name: jobs_behind
--- A bounded walk from an id: ids rise with time.
+-- Reads a bounded number of rows from an id on: ids rise with time.
 SELECT id, shape, workflow, created_at, state, finished_at
 FROM jobs WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: remove_jobs
--- `lock_jobs` holds these rows, so nothing can come to depend on them.
+-- `lock_jobs` holds these rows, so nothing can start to depend on them.
 WITH gone AS MATERIALIZED (
     SELECT unnest($1::text::bigint[]) AS job
 ), attempts_gone AS (
@@ -47,7 +47,7 @@ WITH gone AS MATERIALIZED (
 DELETE FROM jobs t USING gone g WHERE t.id = g.job;
 
 -- name: remove_workflows
--- Those without a job; the index on the workflow tells.
+-- Workflows without a job, by the index on the workflow.
 WITH gone AS (
     DELETE FROM workflows w USING unnest($1::text::bigint[]) AS u (id)
     WHERE w.id = u.id AND NOT EXISTS (SELECT FROM jobs j WHERE j.workflow = w.id)

@@ -1,4 +1,4 @@
-"""Removal of old jobs, and of events behind a baseline."""
+"""Removes old jobs, and events before a baseline."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from windlass.store.sql.session import Role
 
 
 class Ended(NamedTuple):
-    """An ended job, as retention judges it."""
+    """An ended job, with the fields that retention looks at."""
 
     job: int
     shape: int
@@ -25,7 +25,7 @@ class RetentionRead(Role):
     __slots__ = ()
 
     async def ended(self, after: int, created_before: int, count: int) -> tuple[list[Ended], int]:
-        """Returns the ended ones of the `count` jobs after id `after`, and where to continue.
+        """Returns the ended jobs among the `count` jobs after id `after`, and where to continue.
 
         Ids rise with time, so the walk stops (0) at the first job that was created at
         `created_before` or later.
@@ -48,7 +48,7 @@ class RetentionRead(Role):
 
 
 class Retention(RetentionRead, ABC):
-    """Removal of old jobs, and of events behind a baseline."""
+    """Removes old jobs, and events before a baseline."""
 
     __slots__ = ()
 
@@ -61,31 +61,31 @@ class Retention(RetentionRead, ABC):
             await self._session.execute("drop_baseline", int(kind), self._session.ids(ids))
 
     async def trim_events(self, up_to: int) -> int:
-        """Removes the events numbered up to here, but never the newest; returns how many."""
+        """Removes the events up to this number, but never the newest; returns how many."""
         return await self._session.execute("trim_events", up_to)
 
     @abstractmethod
     async def try_lock(self) -> bool:
-        """Returns whether nobody else removes anything until this transaction ends."""
+        """Returns True if this transaction is the only one that removes rows until it ends."""
 
     @abstractmethod
     async def remove_jobs(self, ids: Sequence[int]) -> None:
         """Removes every row of these jobs, which the caller has locked.
 
-        What the log and its baseline know of them stays, until both are trimmed.
+        The log and its baseline keep their entries until they are trimmed.
         """
 
     @abstractmethod
     async def remove_workflows(self, ids: Sequence[int]) -> None:
-        """Removes those of these workflows that have no job left, from the baseline too."""
+        """Removes the workflows that have no job left, from the baseline as well."""
 
     @abstractmethod
     async def forget_commits(self) -> None:
-        """Removes what the store itself keeps to know what became of lost answers, if it is old."""
+        """Removes old marks, by which the store finds out what became of lost answers."""
 
 
 class _Passed(NamedTuple):
-    """A job that the walk came by."""
+    """A job that the walk has read."""
 
     job: int
     shape: int
@@ -98,7 +98,9 @@ class _Passed(NamedTuple):
 def _judge(
     rows: Sequence[Iterable[Any]], created_before: int, count: int
 ) -> tuple[list[Ended], int]:
-    """Returns the ended ones up to the first that is too young, and where to go on (0: nowhere)."""
+    """Returns the ended jobs up to the first that is too young, and where to continue (0:
+    nowhere).
+    """
     ended: list[Ended] = []
     last = 0
     for row in map(_Passed._make, rows):

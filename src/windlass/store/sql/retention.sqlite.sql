@@ -23,7 +23,7 @@ CROSS JOIN jobs AS j ON j.id = wanted.value
 LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: jobs_behind
--- A bounded walk from an id: ids rise with time.
+-- Reads a bounded number of rows from an id on: ids rise with time.
 SELECT j.id, j.shape, j.workflow, j.created_at, o.state, o.finished_at
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
@@ -61,11 +61,11 @@ DELETE FROM artifacts WHERE job IN carray(?);
 DELETE FROM progress WHERE job IN carray(?);
 
 -- name: remove_dynamic
--- What its arguments were resolved to.
+-- The resolved arguments.
 DELETE FROM dynamic WHERE job IN carray(?);
 
 -- name: remove_workflows
--- Those without a job; the index on the workflow tells.
+-- Workflows without a job, by the index on the workflow.
 DELETE FROM workflows WHERE id IN carray(?) AND NOT EXISTS (
     SELECT 1 FROM jobs AS j WHERE j.workflow = workflows.id
 ) RETURNING id;
@@ -75,9 +75,9 @@ DELETE FROM workflows WHERE id IN carray(?) AND NOT EXISTS (
 INSERT OR REPLACE INTO baseline (kind, id, body) VALUES (?, ?, ?);
 
 -- name: remove_usage
--- Retention takes it along with the jobs.
+-- Retention removes it with the jobs.
 DELETE FROM usage WHERE job IN carray(?);
 
 -- name: remove_steps
--- Retention takes it along with the jobs.
+-- Retention removes it with the jobs.
 DELETE FROM steps WHERE job IN carray(?);

@@ -8,14 +8,14 @@ FROM templates WHERE removed_at IS NULL AND ($1::text IS NULL OR namespace = $1)
 ORDER BY namespace, name, version DESC;
 
 -- name: trim_runs
--- The oldest of those that have ended, by their index.
+-- The oldest ended ones, by their index.
 DELETE FROM schedule_runs WHERE id = ANY (ARRAY(
     SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < $1
     ORDER BY changed_at, id LIMIT $2
 ));
 
 -- name: unstarted_runs
--- By the index of those that have ended, of which it looks at a bounded number.
+-- By the index of ended runs; reads a bounded number of them.
 SELECT * FROM (
     SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
     FROM schedule_runs WHERE state >= {run.ended} AND changed_at >= $1
@@ -23,14 +23,14 @@ SELECT * FROM (
 ) AS newest WHERE state > {run.ended};
 
 -- name: ended_reactions
--- By the index of those that are done.
+-- By the index of finished ones.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
     outcome, result, message
 FROM reactions
 WHERE state > {reaction.pending} AND finished_at >= $1 ORDER BY finished_at DESC, id DESC LIMIT $2;
 
 -- name: trim_reactions
--- The oldest of those that were done or given up, by their index.
+-- The oldest finished ones, by their index.
 DELETE FROM reactions WHERE id = ANY (ARRAY(
     SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < $1
     ORDER BY finished_at, id LIMIT $2

@@ -35,11 +35,13 @@ class Templates(TemplatesRead):
     __slots__ = ()
 
     async def insert(self, row: TemplateRow) -> bool:
-        """Adds a version; False if another transaction has just added one of this number."""
+        """Adds a version; returns False if another transaction has just added one with this
+        number.
+        """
         return bool(await self._session.fetch("insert_template", *row))
 
     async def remove(self, namespace: str, name: str, at: int) -> bool:
-        """Marks every version as removed; returns whether there was one that was not."""
+        """Marks every version as removed; returns False if all were removed already."""
         return bool(await self._session.fetch("remove_template", namespace, name, at))
 
 
@@ -53,13 +55,13 @@ class SchedulesRead(Role):
         return await self._session.row(ScheduleRow, "read_schedule_name", namespace, name)
 
     async def all(self, namespace: str | None) -> list[ScheduleRow]:
-        """Returns those of one namespace or of all, by namespace and name."""
+        """Returns the schedules of one namespace or of all, by namespace and name."""
         if namespace is None:
             return await self._session.rows(ScheduleRow, "all_schedules_by_name")
         return await self._session.rows(ScheduleRow, "schedules_of_namespace", namespace)
 
     async def due(self, now: int, count: int) -> list[int]:
-        """Returns schedules that are not paused and whose `next_at` has come, not locked."""
+        """Returns schedules that are not paused and are due, not locked."""
         return [row[0] for row in await self._session.fetch("due_schedules", now, count)]
 
     async def next_due(self) -> int | None:
@@ -68,7 +70,7 @@ class SchedulesRead(Role):
         return found
 
     async def waiting(self, after: int, count: int) -> list[int]:
-        """Returns the next schedules behind id `after` that have waiting runs, ascending."""
+        """Returns the next schedules after id `after` that have waiting runs, ascending."""
         return [row[0] for row in await self._session.fetch("waiting_schedules", after, count)]
 
     async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
@@ -105,12 +107,14 @@ class Schedules(SchedulesRead):
         await self._session.execute("update_schedule", row.id, *row[3:])
 
     async def remove(self, schedule: int) -> None:
-        """Removes a schedule and what is known of its runs."""
+        """Removes a schedule and its runs."""
         await self._session.execute("remove_schedule", schedule)
         await self._session.execute("remove_runs_of_schedule", schedule)
 
     async def add_runs(self, rows: Sequence[RunRow]) -> list[RunRow]:
-        """Adds runs (their `id` is ignored), but none for a slot that has one; the new ones."""
+        """Adds runs (their `id` is ignored) except for slots that have one; returns the new
+        ones.
+        """
         numbers = [await self._session.insert("insert_run", row[1:]) for row in rows]
         pairs = zip(rows, numbers, strict=True)
         return [row._replace(id=number) for row, number in pairs if number]
@@ -122,7 +126,7 @@ class Schedules(SchedulesRead):
             await self._session.execute("update_run", row.id, *changed)
 
     async def trim_runs(self, before: int, count: int) -> int:
-        """Removes at most so many runs that ended before this time; returns how many."""
+        """Removes up to `count` runs that ended before this time; returns how many."""
         return await self._session.execute("trim_runs", before, count)
 
 
@@ -132,7 +136,7 @@ class ReactionsRead(Role):
     __slots__ = ()
 
     async def due(self, now: int, webhooks: bool, count: int) -> list[ReactionRow]:
-        """Returns webhooks or others whose `next_at` has come, earliest first, without locking."""
+        """Returns due webhooks, or other due reactions, earliest first, not locked."""
         return await self._session.rows(ReactionRow, "due_reactions", now, webhooks, count)
 
     async def ended(self, since: int, count: int) -> list[ReactionRow]:
@@ -149,12 +153,12 @@ class ReactionsRead(Role):
 
 
 class Reactions(ReactionsRead):
-    """Reads and writes rows of `reactions`: what the end of a workflow sets off."""
+    """Reads and writes rows of `reactions`: what the end of a workflow triggers."""
 
     __slots__ = ()
 
     async def add(self, rows: Sequence[ReactionRow]) -> None:
-        """Adds intents (their `id` is ignored), but none that is there already."""
+        """Adds intents (their `id` is ignored) that are not there yet."""
         for row in rows:
             await self._session.insert("insert_reaction", row[1:])
 
@@ -167,5 +171,5 @@ class Reactions(ReactionsRead):
         await self._session.execute("update_reaction", row.id, *changed)
 
     async def trim(self, before: int, count: int) -> int:
-        """Removes at most so many that were done or given up before this time; returns how many."""
+        """Removes up to `count` reactions that ended before this time; returns how many."""
         return await self._session.execute("trim_reactions", before, count)

@@ -1,12 +1,12 @@
 -- Templates, schedules and reactions.
 
 -- name: insert_template
--- A version is written once; two servers may try at the same moment.
+-- A version is written once; two servers may try concurrently.
 INSERT INTO templates (namespace, name, version, body, digest, created_at, created_by, removed_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING RETURNING version;
 
 -- name: newest_template
--- From the end of a span of the primary key.
+-- From the end of a range of the primary key.
 SELECT namespace, name, version, body, digest, created_at, created_by, removed_at
 FROM templates WHERE namespace = $1 AND name = $2 ORDER BY version DESC LIMIT 1;
 
@@ -16,12 +16,12 @@ SELECT namespace, name, version, body, digest, created_at, created_by, removed_a
 FROM templates WHERE namespace = $1 AND name = $2 AND version = $3;
 
 -- name: remove_template
--- Its versions stay known, so that no number is given again.
+-- Its versions stay, so that no number is used again.
 UPDATE templates SET removed_at = $3 WHERE namespace = $1 AND name = $2 AND removed_at IS NULL
 RETURNING version;
 
 -- name: insert_schedule
--- A name is taken once; two servers may try at the same moment. No number is wasted.
+-- A name is taken once; two servers may try concurrently. No number is wasted.
 INSERT INTO schedules (id, namespace, name, cron, every_ms, zone, overlap, catch_up,
                        catch_up_limit, paused, next_at, last_slot, body, created_at, created_by, updated_at)
 SELECT nextval('schedule_ids'), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14,
@@ -106,7 +106,7 @@ SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, acto
 FROM schedule_runs WHERE schedule = $1 AND state < {run.ended} ORDER BY state, id LIMIT $2;
 
 -- name: runs_of_schedule
--- The newest, from the end of a span of the index.
+-- The newest, from the end of a range of the index.
 SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
 FROM schedule_runs WHERE schedule = $1 AND id < $2 ORDER BY id DESC LIMIT $3;
 
@@ -145,7 +145,7 @@ UPDATE reactions SET state = $2, tries = $3, next_at = $4, finished_at = $5, res
 WHERE id = $1;
 
 -- name: reactions_of_workflow
--- A span of the unique key; a workflow has few.
+-- A range of the unique key; a workflow has few.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
        outcome, result, message
 FROM reactions WHERE workflow = $1 ORDER BY id;

@@ -7,14 +7,14 @@ FROM templates WHERE removed_at IS NULL AND (?1 IS NULL OR namespace = ?1)
 GROUP BY namespace, name ORDER BY namespace, name;
 
 -- name: trim_runs
--- The oldest of those that have ended, by their index.
+-- The oldest ended ones, by their index.
 DELETE FROM schedule_runs WHERE id IN (
     SELECT id FROM schedule_runs WHERE state >= {run.ended} AND changed_at < ?
     ORDER BY changed_at, id LIMIT ?
 );
 
 -- name: unstarted_runs
--- By the index of those that have ended, of which it looks at a bounded number.
+-- By the index of ended runs; reads a bounded number of them.
 SELECT * FROM (
     SELECT id, schedule, slot, state, workflow, created_at, changed_at, reason, actor
     FROM schedule_runs INDEXED BY schedule_runs_ended
@@ -23,14 +23,14 @@ SELECT * FROM (
 ) WHERE state > {run.ended};
 
 -- name: ended_reactions
--- By the index of those that are done.
+-- By the index of finished ones.
 SELECT id, workflow, run, occasion, place, kind, state, tries, next_at, created_at, finished_at,
     outcome, result, message
 FROM reactions INDEXED BY reactions_ended
 WHERE state > {reaction.pending} AND finished_at >= ?1 ORDER BY finished_at DESC, id DESC LIMIT ?2;
 
 -- name: trim_reactions
--- The oldest of those that were done or given up, by their index.
+-- The oldest finished ones, by their index.
 DELETE FROM reactions WHERE id IN (
     SELECT id FROM reactions WHERE state > {reaction.pending} AND finished_at < ?
     ORDER BY finished_at, id LIMIT ?

@@ -36,7 +36,7 @@ class Session(Protocol):
     async def insert(self, name: str, values: Sequence[object]) -> int:
         """Adds a row under the next number of the sequence that the statement names.
 
-        Returns 0, and uses no number, if the statement finds the row there already.
+        Returns 0, and uses no number, if the row exists.
         """
         ...
 
@@ -50,37 +50,37 @@ class Session(Protocol):
     async def number_many(
         self, sequence: str, name: str, kinds: str, rows: Sequence[Sequence[object]]
     ) -> None:
-        """Does the same for rows that get ascending numbers, which are their first column."""
+        """Does the same for rows whose first column is an ascending number, drawn here."""
         ...
 
     async def fetch_many(
         self, name: str, kinds: str, rows: Sequence[Sequence[object]]
     ) -> list[Any]:
-        """Does the same with a statement that answers rows."""
+        """Does the same with a statement that returns rows."""
         ...
 
     async def numbers(self, name: str, count: int) -> Sequence[int]:
-        """Returns so many new numbers, ascending; `name` is `job_numbers` for those of jobs."""
+        """Returns `count` new numbers, ascending; `name` is the sequence, such as `job_numbers`."""
         ...
 
     async def lock(self, name: str, *args: object) -> None:
-        """Keeps other transactions out, where several run at a time."""
+        """Locks out other transactions, where several run at a time."""
         ...
 
     def ids(self, values: Iterable[int]) -> Any:
-        """Returns a parameter: these numbers, ascending, each once."""
+        """Returns these numbers, ascending and each once, as a parameter."""
         ...
 
     def integers(self, values: Iterable[int]) -> Any:
-        """Returns a parameter: these numbers in this order."""
+        """Returns these numbers in this order as a parameter."""
         ...
 
     def texts(self, values: Iterable[str]) -> Any:
-        """Returns a parameter: these texts."""
+        """Returns these texts as a parameter."""
         ...
 
     def pack(self, values: Iterable[int] | Iterable[str]) -> Any:
-        """Returns a column's value that holds a list."""
+        """Returns a list as the value of a column."""
         ...
 
     def unpack_integers(self, value: Any) -> tuple[int, ...]:

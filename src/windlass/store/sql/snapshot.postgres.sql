@@ -1,7 +1,7 @@
 -- Whole tables, for comparing and verifying: the statements that only PostgreSQL runs.
 
 -- name: filled
--- Which of the statements that read whole tables would find a row: most tables are often empty.
+-- The statements on whole tables that would find a row: most tables are often empty.
 SELECT statement FROM (VALUES
     ('all_jobs', EXISTS (SELECT FROM jobs)),
     ('all_waits', EXISTS (SELECT FROM waits)),

@@ -1,6 +1,7 @@
-"""Everything the store holds, in the one order that all stores show it in."""
+"""Everything that a store holds, in the same order on every store."""
 
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterable
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from windlass.domain.access.tokens import Code, Token
@@ -101,29 +102,27 @@ class Snapshot(NamedTuple):
 async def take_snapshot(session: Session, filled: Container[str] | None = None) -> Snapshot:
     """Reads every table; `session` has one snapshot of the database.
 
-    With `filled`, it runs only these statements: the others would find nothing.
+    `filled` limits it to these statements, if the other tables are empty.
     """
 
     async def fetch(name: str, *args: object) -> list[Any]:
         return await session.fetch(name, *args) if filled is None or name in filled else []
 
     async def rows(kind: type[R], name: str, *args: object) -> tuple[R, ...]:
-        found = await fetch(name, *args)
-        return await aside(len(found), lambda: tuple(map(maker(kind), found)))
+        return await _made(partial(map, maker(kind)), await fetch(name, *args))
 
     async def tuples(name: str) -> tuple[Any, ...]:
         return tuple(map(tuple, await fetch(name)))
 
-    jobs = await fetch("all_jobs")
     return Snapshot(
-        jobs=await aside(len(jobs), lambda: tuple(records_of(jobs))),
+        jobs=await _made(records_of, await fetch("all_jobs")),
         waits=tuple(waits_of(await fetch("all_waits"))),
         due=tuple(due_of(await fetch("all_due"))),
         parked=await rows(Ticket, "all_parked"),
         ready=await rows(Ticket, "all_ready"),
         leases=await rows(Lease, "all_leases"),
         attempts=await rows(Attempt, "all_attempts"),
-        dependents=_dependents(session, await fetch("all_dependents")),
+        dependents=await _made(partial(_dependents, session), await fetch("all_dependents")),
         workers=await rows(Worker, "all_workers"),
         limits=await rows(LimitRow, "all_limits"),
         keys=tuple(map(as_key, await fetch("all_keys"))),
@@ -168,8 +167,19 @@ async def take_snapshot(session: Session, filled: Container[str] | None = None) 
     )
 
 
+async def _made(make: Callable[[list[Any]], Iterable[R]], found: list[Any]) -> tuple[R, ...]:
+    """Makes records of rows, and frees the rows: both would hold the event loop."""
+
+    def work() -> tuple[R, ...]:
+        rows = tuple(make(found))
+        found.clear()
+        return rows
+
+    return await aside(len(found), work)
+
+
 def _dependents(session: Session, rows: list[Any]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Returns all dependents of each job, of which several chunks follow each other."""
+    """Returns all dependents of each job, from its consecutive chunks."""
     edges: dict[int, list[int]] = {}
     for job, chunk in rows:
         edges.setdefault(job, []).extend(session.unpack_edges(chunk))

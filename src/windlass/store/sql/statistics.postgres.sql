@@ -1,7 +1,7 @@
 -- What attempts took, deadlines, figures over time: the statements that only PostgreSQL runs.
 
 -- name: completed_between
--- An end is written once, so each job stands here once; state 8 is completed.
+-- An end is written once, so each job occurs once; state 8 is completed.
 SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0), j.spec
 FROM events AS e
 JOIN jobs AS j ON j.id = e.job
@@ -11,7 +11,7 @@ WHERE e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {ev
 ORDER BY e.seq;
 
 -- name: statistics_of
--- Few kinds are asked for at once, as a JSON array of arrays.
+-- Few kinds are read at once, as a JSON array of arrays.
 SELECT
     s.namespace, s.queue, s.kind, s.measure, s.values_seen, s.weight, s.total, s.low, s.high,
     s.updated_at, s.buckets
@@ -21,14 +21,14 @@ JOIN statistics AS s
 ORDER BY s.namespace, s.queue, s.kind, s.measure;
 
 -- name: forget_statistics
--- Few rows, read as a whole once in a while.
+-- Few rows, all read from time to time.
 DELETE FROM statistics WHERE updated_at < $1 OR (namespace, queue, kind, measure) IN (
     SELECT namespace, queue, kind, measure FROM statistics
     ORDER BY updated_at DESC, namespace, queue, kind, measure OFFSET $2
 ) RETURNING 1;
 
 -- name: add_deadlines
--- Only jobs that have one stand here.
+-- Only jobs that have one are here.
 INSERT INTO deadlines (at, job)
 SELECT * FROM unnest($1::text::bigint[], $2::text::bigint[]) ON CONFLICT DO NOTHING;
 
@@ -38,7 +38,7 @@ DELETE FROM deadlines AS d USING unnest($1::text::bigint[], $2::text::bigint[]) 
 WHERE d.at = u.at AND d.job = u.job;
 
 -- name: moves_between
--- A walk along the primary key; the jobs and attempts by theirs.
+-- Reads along the primary key; jobs and attempts by theirs.
 SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integer),
        coalesce(j.age_from, e.at),
        coalesce(a.started_at, CASE WHEN j.attempt = e.attempt THEN j.started_at END),
@@ -61,7 +61,7 @@ WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- name: held_since
--- A walk along the primary key, of events that begin or end a lease.
+-- Reads events that begin or end a lease, along the primary key.
 SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
 FROM events
 WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
@@ -69,14 +69,14 @@ WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
 GROUP BY 1 ORDER BY 1;
 
 -- name: completed_on
--- A walk along the primary key, of jobs that completed; the jobs by theirs.
+-- Reads events of completions along the primary key; the jobs by theirs.
 SELECT coalesce(e.worker, 0), j.shape, max(e.at), count(*)
 FROM events AS e JOIN jobs AS j ON j.id = e.job
 WHERE e.seq > $1 AND e.at >= $2 AND e.kind = {event.job} AND e."to" = {state.completed}
 GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY 1, 2, e.at / 60000;
 
 -- name: series_between
--- Of each kind a stretch of the primary key.
+-- A range of the primary key for each kind.
 SELECT s.kind, s.step, s.at, s.namespace, s.name, s.body
 FROM unnest($1::text::integer[]) WITH ORDINALITY AS wanted (kind, place)
 JOIN series AS s ON s.kind = wanted.kind AND s.step = $2 AND s.at >= $3 AND s.at < $4
@@ -89,7 +89,7 @@ SELECT * FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[]
 ON CONFLICT (kind, step, at, namespace, name) DO UPDATE SET body = excluded.body;
 
 -- name: pool_workers_by_state
--- Few workers are living beside those that are gone.
+-- Few workers are living, compared with those that are gone.
 SELECT p.name, w.state, count(*)
 FROM pool_workers AS w JOIN pools AS p ON p.id = w.pool
 WHERE w.state < {pool_worker.gone} GROUP BY p.name, w.state ORDER BY p.name, w.state;

@@ -11,7 +11,7 @@ from windlass.store.sql.session import Role
 
 
 class Taken(NamedTuple):
-    """What one completed attempt took; `peak_memory` is 0 where nobody measured it."""
+    """The time and memory of one completed attempt; `peak_memory` is 0 if it was not measured."""
 
     shape: int
     run_ms: int
@@ -20,7 +20,7 @@ class Taken(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """The number of the last event that was looked at, and what completed among them."""
+    """The number of the last event read, and the attempts that completed among them."""
 
     upto: int
     taken: list[Taken]
@@ -32,20 +32,20 @@ class StatisticsRead(Role):
     __slots__ = ()
 
     async def completed(self, after: int, before: int, count: int) -> Looked:
-        """Looks at up to `count` events behind number `after` that are not newer than `before`.
+        """Reads up to `count` events after number `after` that are not newer than `before`.
 
-        Jobs that completed in them are told, in the order of the events, unless their rows
-        have been removed since.
+        Returns the jobs that completed, in the order of the events, unless their rows were removed
+        since.
         """
         upto = await self._session.fetch_value("look_until", after, before, count)
         return Looked(upto, await self._session.rows(Taken, "completed_between", after, upto))
 
     async def position(self) -> int:
-        """Returns how far events are accounted for."""
+        """Returns the number of the last event that was accounted for."""
         return await self._session.fetch_value("statistics_position") or 0
 
     async def of_kinds(self, kinds: Sequence[WorkKind]) -> list[StatisticsRow]:
-        """Returns them ascending by namespace, queue, kind and measure."""
+        """Returns the statistics, ascending by namespace, queue, kind and measure."""
         if not kinds:
             return []
         wanted = msgspec.json.encode(sorted(set(kinds))).decode()
@@ -67,7 +67,7 @@ class Statistics(StatisticsRead):
         """Records that events up to `to` are counted.
 
         Returns False if another server has advanced it past `source`. True means that this
-        transaction holds it until it ends.
+        transaction holds it until commit.
         """
         return bool(await self._session.fetch("move_statistics_on", source, to))
 
@@ -84,7 +84,7 @@ class Statistics(StatisticsRead):
         return len(await self._session.fetch("forget_statistics", before, keep))
 
     async def put_usage(self, row: Usage) -> None:
-        """Inserts or replace, by job: the newest attempt's counts."""
+        """Inserts or replaces, by job: the newest attempt's figures count."""
         await self._session.execute("put_usage", *row)
 
 
@@ -113,14 +113,16 @@ class Deadlines(DeadlinesRead):
 
 
 class Moved(NamedTuple):
-    """The number of the last event that was looked at, and the transitions among them."""
+    """The number of the last event read, and the transitions among them."""
 
     upto: int
     moves: list[Move]
 
 
 class CompletedOn(NamedTuple):
-    """How many jobs of a shape completed on a worker in one minute, and when the last one did."""
+    """How many jobs of a shape completed on a worker in one minute, and the time of the last
+    one.
+    """
 
     worker: int
     shape: int
@@ -141,18 +143,19 @@ class SeriesRead(Role):
     __slots__ = ()
 
     async def position(self) -> int:
-        """Returns how far events are counted."""
+        """Returns the number of the last counted event."""
         return await self._session.fetch_value("series_position") or 0
 
     async def moves(self, after: int, before: int, count: int) -> Moved:
-        """Looks at up to `count` events behind number `after` that are not newer than `before`."""
+        """Reads up to `count` events after number `after` that are not newer than `before`."""
         upto = await self._session.fetch_value("look_until", after, before, count)
         return Moved(upto, await self._session.rows(Move, "moves_between", after, upto))
 
     async def moved(
         self, after: int, upto: int, most: int
     ) -> list[tuple[int, int, int, int]] | None:
-        """Returns how many jobs went from which state to which: shape, from, to, count, ascending.
+        """Returns how many jobs changed from one state to another: shape, from, to, count,
+        ascending.
 
         None if there are more than `most` numbers in (after, upto].
         """
@@ -162,7 +165,7 @@ class SeriesRead(Role):
         return [(shape, source, to, count) for shape, source, to, count in rows]
 
     async def held_since(self, after: int, upto: int, most: int) -> dict[int, int] | None:
-        """Returns by how much the jobs that each worker holds have changed in (after, upto].
+        """Returns how the number of jobs that each worker holds has changed in (after, upto].
 
         None if there are more than `most` numbers.
         """
@@ -171,7 +174,7 @@ class SeriesRead(Role):
         return dict(await self._session.fetch("held_since", after, upto))
 
     async def completed_on(self, after: int, since: int) -> Completions:
-        """Returns where jobs completed behind event number `after` and not before a time.
+        """Returns where jobs completed after event number `after`, and not before a time.
 
         Jobs that were deleted are left out. `since` is 0 if there are no such events.
         """
@@ -184,8 +187,7 @@ class SeriesRead(Role):
     ) -> list[SeriesRow]:
         """Returns rows from `start` on and before `end`.
 
-        They ascend by time, namespace and name; those of one kind come after those of another, in
-        the order of `kinds`.
+        They are sorted by kind, in the order of `kinds`, then by time, namespace and name.
         """
         wanted = self._session.integers(kinds)
         return await self._session.rows(SeriesRow, "series_between", wanted, step, start, end)
@@ -198,7 +200,7 @@ class SeriesRead(Role):
         return dict(await self._session.fetch("workers_by_status"))
 
     async def pool_workers_by_state(self) -> list[tuple[str, int, int]]:
-        """Returns how many living workers pools have: name, state and count, ascending."""
+        """Returns how many living workers each pool has: name, state and count, ascending."""
         rows = await self._session.fetch("pool_workers_by_state")
         return [(name, state, count) for name, state, count in rows]
 
@@ -212,7 +214,7 @@ class Series(SeriesRead):
         """Records that events up to `to` are counted.
 
         Returns False if another server has advanced it past `source`. True means that this
-        transaction holds it until it ends.
+        transaction holds it until commit.
         """
         return bool(await self._session.fetch("move_series_on", source, to))
 

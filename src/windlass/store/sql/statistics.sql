@@ -8,7 +8,7 @@ SELECT coalesce(max(seq), $1::bigint) FROM (
 ) AS next WHERE at <= $2;
 
 -- name: move_statistics_on
--- The row's lock keeps another server's round waiting, which then finds it moved.
+-- The row's lock makes another server's round wait, which then finds it advanced.
 INSERT INTO meta (name, value) VALUES ('statistics_seq', $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $1
 RETURNING value;
@@ -32,7 +32,7 @@ INSERT INTO usage (job, attempt, peak_memory) VALUES ($1, $2, $3)
 ON CONFLICT (job) DO UPDATE SET attempt = excluded.attempt, peak_memory = excluded.peak_memory;
 
 -- name: usage_of
--- What a job has used, for showing it.
+-- What a job has used, to show it.
 SELECT job, attempt, peak_memory FROM usage
 WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
 
@@ -41,11 +41,11 @@ WHERE job = ANY ($1::text::bigint[]) ORDER BY job;
 SELECT at, job FROM deadlines WHERE at <= $1 ORDER BY at, job LIMIT $2;
 
 -- name: first_event_at
--- The first step of a walk along the primary key.
+-- The first row along the primary key.
 SELECT at FROM events WHERE seq > $1 ORDER BY seq LIMIT 1;
 
 -- name: move_series_on
--- The row's lock keeps another server's round waiting, which then finds it moved.
+-- The row's lock makes another server's round wait, which then finds it advanced.
 INSERT INTO meta (name, value) VALUES ('series_seq', $2)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value WHERE meta.value = $1
 RETURNING value;
@@ -55,17 +55,17 @@ RETURNING value;
 SELECT value FROM meta WHERE name = 'series_seq';
 
 -- name: last_series
--- The end of a stretch of the primary key.
+-- The end of a range of the primary key.
 SELECT kind, step, at, namespace, name, body FROM series
 WHERE kind = $1 AND step = $2 AND at < $3 ORDER BY at DESC, namespace DESC, name DESC LIMIT 1;
 
 -- name: trim_series
--- The start of a stretch of the primary key.
+-- The start of a range of the primary key.
 DELETE FROM series WHERE (kind, step, at, namespace, name) IN (
     SELECT kind, step, at, namespace, name FROM series
     WHERE kind = $1 AND step = $2 AND at < $3 ORDER BY at, namespace, name LIMIT $4
 ) RETURNING 1;
 
 -- name: workers_by_status
--- One row a worker, once a minute.
+-- One row per worker, once a minute.
 SELECT status, count(*) FROM workers GROUP BY status ORDER BY status;

@@ -1,7 +1,7 @@
 -- What attempts took, deadlines, figures over time: the statements that only SQLite runs.
 
 -- name: completed_between
--- An end is written once, so each job stands here once; state 8 is completed.
+-- An end is written once, so each job occurs once; state 8 is completed.
 SELECT j.shape, o.finished_at - o.started_at, ifnull(u.peak_memory, 0), j.spec
 FROM events AS e
 CROSS JOIN jobs AS j ON j.id = e.job
@@ -22,14 +22,14 @@ CROSS JOIN statistics AS s
 ORDER BY 1, 2, 3, 4;
 
 -- name: forget_statistics
--- Few rows, read as a whole once in a while.
+-- Few rows, all read from time to time.
 DELETE FROM statistics WHERE updated_at < ?1 OR (namespace, queue, kind, measure) IN (
     SELECT namespace, queue, kind, measure FROM statistics
     ORDER BY updated_at DESC, namespace, queue, kind, measure LIMIT -1 OFFSET ?2
 ) RETURNING 1;
 
 -- name: add_deadlines
--- Only jobs that have one stand here.
+-- Only jobs that have one are here.
 INSERT OR IGNORE INTO deadlines (at, job) VALUES (?, ?);
 
 -- name: drop_deadlines
@@ -37,7 +37,7 @@ INSERT OR IGNORE INTO deadlines (at, job) VALUES (?, ?);
 DELETE FROM deadlines WHERE at = ? AND job = ?;
 
 -- name: moves_between
--- A walk along the primary key; the jobs, their ends and attempts by theirs.
+-- Reads along the primary key; jobs, their ends and attempts by theirs.
 SELECT
     e.seq, e.at, e.from_state, e.to_state, e.attempt, ifnull(j.shape, CAST(g.name AS INTEGER)),
     ifnull(j.age_from, e.at), ifnull(a.started_at, o.started_at),
@@ -60,7 +60,7 @@ WHERE e.seq > ?1 AND e.seq <= ?2 AND e.kind = {event.job} AND ifnull(j.shape, g.
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- name: held_since
--- A walk along the primary key, of events that begin or end a lease.
+-- Reads events that begin or end a lease, along the primary key.
 SELECT worker, sum(CASE WHEN to_state = {state.assigned} THEN 1 ELSE -1 END)
 FROM events
 WHERE seq > ?1 AND seq <= ?2 AND kind = {event.job}
@@ -68,7 +68,7 @@ WHERE seq > ?1 AND seq <= ?2 AND kind = {event.job}
 GROUP BY 1 ORDER BY 1;
 
 -- name: completed_on
--- A walk along the primary key, of jobs that completed; the jobs by theirs.
+-- Reads events of completions along the primary key; the jobs by theirs.
 SELECT e.worker, j.shape, max(e.at), count(*)
 FROM events AS e
 CROSS JOIN jobs AS j ON j.id = e.job
@@ -76,7 +76,7 @@ WHERE e.seq > ?1 AND e.at >= ?2 AND e.kind = {event.job} AND e.to_state = {state
 GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY e.worker, j.shape, e.at / 60000;
 
 -- name: series_between
--- Of each kind a stretch of the primary key, in its order.
+-- A range of the primary key for each kind, in its order.
 SELECT s.kind, s.step, s.at, s.namespace, s.name, s.body
 FROM carray(?1) AS wanted
 CROSS JOIN series AS s

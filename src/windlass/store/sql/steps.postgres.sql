@@ -6,7 +6,7 @@ SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, nam
 FROM steps WHERE job = ANY ($1::text::bigint[]) ORDER BY job, asked_at, key;
 
 -- name: asked_questions
--- Only those of jobs that wait for the answer now.
+-- Only questions of jobs that are waiting for the answer now.
 SELECT s.job, s.key, s.kind, s.state, s.attempt, s.asked_at, s.until, s.ended_at, s.namespace, s.name,
        s.signal, s.actor, s.body, s.value
 FROM steps s
@@ -25,7 +25,7 @@ ORDER BY job, key LIMIT $2;
 SELECT id, namespace, name, key, at, is_open, actor, payload FROM signals WHERE is_open = 1 ORDER BY id LIMIT $1;
 
 -- name: lock_name
--- Senders and those who begin to wait take turns for each name.
+-- Senders, and jobs that start to wait, take turns for each name.
 SELECT pg_advisory_xact_lock(hashtextextended($1 || chr(29) || $2, 1464421956));
 
 -- name: waiting_steps

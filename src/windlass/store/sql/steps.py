@@ -53,13 +53,13 @@ class StepsRead(Role):
         return int(await self._session.fetch_value("count_signals", namespace, most))
 
     async def open_signals(self, count: int) -> list[SignalRow]:
-        """Returns signals that some waiting jobs may not have been told of, oldest first."""
+        """Returns signals that some waiting jobs may not have received, oldest first."""
         return await self._session.rows(SignalRow, "open_signals", count)
 
     async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         """Returns pending steps that wait for this signal.
 
-        Those that began to wait after it, or ended before it, are not among them.
+        Steps that began after it, or whose wait ended before it, are left out.
         """
         wanted = (signal.namespace, signal.name, signal.id, signal.at, count)
         return await self._session.rows(StepRow, "waiting_steps", *wanted)
@@ -85,15 +85,15 @@ class Steps(StepsRead):
         return await self._session.rows(StepRow, "pending_steps", self._session.ids(jobs))
 
     async def lock_name(self, namespace: str, name: str) -> None:
-        """Keeps others from sending this signal, or from beginning to wait for it."""
+        """Keeps others from sending this signal, or starting to wait for it, until commit."""
         await self._session.lock("lock_name", namespace, name)
 
     async def add_signal(self, row: SignalRow) -> int:
-        """Writes a signal, whose id is drawn here, and returns the id."""
+        """Writes a signal with a fresh id, and returns the id."""
         return await self._session.insert("insert_signal", row[1:])
 
     async def close_signal(self, signal: int) -> None:
-        """Notes that all who waited for it have been told."""
+        """Records that all waiting jobs have received it."""
         await self._session.execute("close_signal", signal)
 
     async def drop_signals(self, before: int, count: int) -> int:

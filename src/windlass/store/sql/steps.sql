@@ -6,7 +6,7 @@ SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, nam
 FROM steps WHERE job = $1 AND key = $2;
 
 -- name: lock_step
--- By primary key; what ends the step meanwhile is waited for.
+-- By primary key; waits for a transaction that ends the step meanwhile.
 SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
 FROM steps WHERE job = $1 AND key = $2 FOR UPDATE;
 
@@ -52,7 +52,7 @@ ON CONFLICT (job, key) DO UPDATE SET
     value = excluded.value;
 
 -- name: pending_steps
--- The lock waits for a signal that is just being sent.
+-- The lock waits for a signal that is being sent.
 SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, name, signal, actor, body, value
 FROM steps WHERE job = ANY ($1::text::bigint[]) AND state = {step_state.pending}
 ORDER BY job, key FOR UPDATE;

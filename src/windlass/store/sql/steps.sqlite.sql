@@ -6,7 +6,7 @@ SELECT job, key, kind, state, attempt, asked_at, until, ended_at, namespace, nam
 FROM steps WHERE job IN carray(?) ORDER BY job, asked_at, key;
 
 -- name: asked_questions
--- Only those of jobs that wait for the answer now.
+-- Only questions of jobs that are waiting for the answer now.
 SELECT s.job, s.key, s.kind, s.state, s.attempt, s.asked_at, s.until, s.ended_at, s.namespace, s.name,
        s.signal, s.actor, s.body, s.value
 FROM steps AS s INDEXED BY steps_asked

@@ -1,11 +1,11 @@
-"""Transactions: the roles, and the moment they take place. Reads and writes are two types.
+"""A transaction: its roles and its time. Reading and writing transactions are two types.
 
 Locks, where a database has them, are taken in one order: workers, jobs, places and leases, limits,
 workflows, then the log; ascending by id within each. Each method of a role says which rows it
 locks; the engine calls them in that order.
 """
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 
 from windlass.store.sql.access import Access, AccessRead, Audit, AuditRead
 from windlass.store.sql.catalog import Catalog, CatalogRead
@@ -27,6 +27,7 @@ from windlass.store.sql.schedules import (
     Templates,
     TemplatesRead,
 )
+from windlass.store.sql.session import Session
 from windlass.store.sql.statistics import (
     Deadlines,
     DeadlinesRead,
@@ -75,28 +76,48 @@ class ReadTx:
 
 @dataclass(slots=True, kw_only=True)
 class WriteTx(ReadTx):
-    """A transaction that may write, and lock rows until it ends."""
+    """A transaction that may write, and lock rows until it ends.
+
+    Roles that are the same on every database are made here, over its `session`.
+    """
+
+    session: InitVar[Session]
 
     jobs: Jobs
     places: Places
     leases: Leases
-    workers: Workers
+    workers: Workers = field(init=False)
     workflows: Workflows
     limits: Limits
     catalog: Catalog
     log: Log
     flow: Flow
-    access: Access
-    audit: Audit
-    files: Files
+    access: Access = field(init=False)
+    audit: Audit = field(init=False)
+    files: Files = field(init=False)
     retention: Retention
-    templates: Templates
-    schedules: Schedules
-    reactions: Reactions
+    templates: Templates = field(init=False)
+    schedules: Schedules = field(init=False)
+    reactions: Reactions = field(init=False)
     placement: Placement
-    statistics: Statistics
-    series: Series
-    deadlines: Deadlines
-    steps: Steps
-    pools: Pools
-    inbox: Inbox
+    statistics: Statistics = field(init=False)
+    series: Series = field(init=False)
+    deadlines: Deadlines = field(init=False)
+    steps: Steps = field(init=False)
+    pools: Pools = field(init=False)
+    inbox: Inbox = field(init=False)
+
+    def __post_init__(self, session: Session) -> None:
+        self.workers = Workers(session)
+        self.access = Access(session)
+        self.audit = Audit(session)
+        self.files = Files(session)
+        self.templates = Templates(session)
+        self.schedules = Schedules(session)
+        self.reactions = Reactions(session)
+        self.statistics = Statistics(session)
+        self.series = Series(session)
+        self.deadlines = Deadlines(session)
+        self.steps = Steps(session)
+        self.pools = Pools(session)
+        self.inbox = Inbox(session)

@@ -1,7 +1,7 @@
 -- What lists and explanations show: the statements that only PostgreSQL runs.
 
 -- name: scan_jobs
--- A bounded walk back from an id: whether the rows match is seen by the reader.
+-- Reads a bounded number of rows back from an id; the reader checks whether they match.
 SELECT id, shape, state FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2;
 
 -- name: scan_leases
@@ -25,7 +25,7 @@ JOIN jobs j ON j.id = b.job ORDER BY b.job DESC;
 SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id < $1 ORDER BY id DESC LIMIT $2;
 
 -- name: scan_jobs_up
--- A bounded walk forward from an id.
+-- Reads a bounded number of rows forward from an id.
 SELECT id, shape, state FROM jobs WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: scan_leases_up
@@ -49,7 +49,7 @@ JOIN jobs j ON j.id = b.job ORDER BY b.job;
 SELECT id, shape, state FROM jobs WHERE workflow = $3 AND id > $1 ORDER BY id LIMIT $2;
 
 -- name: scan_matching
--- A bounded walk back from an id to the rows that match.
+-- Reads a bounded number of rows back from an id, to the matching ones.
 SELECT id, shape, state FROM (
     SELECT id, shape, state FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
 ) AS near
@@ -67,7 +67,7 @@ WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
 ORDER BY id LIMIT $3;
 
 -- name: scan_texts
--- The same back, with what filters by time, failure and text look at.
+-- The same, with the fields that filters by time, failure and text look at.
 SELECT id, shape, state, created_at, finished_at, coalesce(failure, 0), message, reason, spec FROM (
     SELECT id, shape, state, created_at, finished_at, failure, message, reason, spec FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
 ) AS near
@@ -85,7 +85,7 @@ WHERE (state = ANY ($4::smallint[]) OR ($5 AND state IS NULL))
 ORDER BY id LIMIT $3;
 
 -- name: reach
--- How far such a walk goes, if it goes on to its end.
+-- How far such a read goes, if it continues to its end.
 SELECT count(*), coalesce(min(id), 0) FROM (
     SELECT id FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2
 ) AS near;
@@ -97,12 +97,12 @@ SELECT count(*), coalesce(max(id), 0) FROM (
 ) AS near;
 
 -- name: leases_by_start
--- The leases are few beside the jobs.
+-- There are few leases compared with jobs.
 SELECT coalesce(started_at, assigned_at) AS since, job FROM leases
 WHERE (coalesce(started_at, assigned_at), job) > ($1, $2) ORDER BY since, job LIMIT $3;
 
 -- name: ready_first
--- Each shape is walked by the primary key behind a place.
+-- Reads each shape by the primary key, after a place.
 SELECT found.rank, found.job
 FROM unnest($1::text::integer[]) AS wanted (shape)
 CROSS JOIN LATERAL (
@@ -113,7 +113,7 @@ CROSS JOIN LATERAL (
 ORDER BY found.rank, found.job LIMIT $4;
 
 -- name: ends_between
--- A walk back along the primary key, between two numbers.
+-- Reads back along the primary key, between two numbers.
 SELECT seq, job FROM events
 WHERE seq >= $1 AND seq < $2 AND kind = {event.job}
   AND "to" >= {state.completed} AND "to" <> {state.suspended}
@@ -124,7 +124,7 @@ ORDER BY seq DESC LIMIT $3;
 SELECT coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events;
 
 -- name: id_behind
--- Halves the primary key in one round trip, as `JobLists` does step by step.
+-- Bisects the primary key in one round trip, as `JobLists` does step by step.
 WITH RECURSIVE search (low, high) AS (
     SELECT 0::bigint, $2::bigint
     UNION ALL
@@ -157,12 +157,12 @@ WITH RECURSIVE search (low, high) AS (
 SELECT min(high) FROM search;
 
 -- name: job_texts
--- What filters by time, failure and text look at.
+-- The fields that filters by time, failure and text look at.
 SELECT id, created_at, finished_at, coalesce(failure, 0), message, reason, spec
 FROM jobs WHERE id = ANY ($1::text::bigint[]);
 
 -- name: light_jobs
--- What a list needs to know of a job before it is read.
+-- The columns of a job that a list needs before it reads the job.
 SELECT id, shape, state FROM jobs WHERE id = ANY ($1::text::bigint[]) ORDER BY id DESC;
 
 -- name: job_views
@@ -233,7 +233,7 @@ LEFT JOIN due d ON d.job = j.id
 WHERE j.id = ANY ($1::text::bigint[]) ORDER BY j.id;
 
 -- name: ready_before
--- Each shape is walked by the primary key as far as its share of the limit reaches.
+-- Reads each shape by the primary key, up to its share of the limit.
 SELECT coalesce(sum(found.count), 0)::bigint
 FROM unnest($1::text::integer[]) AS wanted (shape)
 CROSS JOIN LATERAL (
@@ -244,7 +244,7 @@ CROSS JOIN LATERAL (
 ) AS found;
 
 -- name: ready_within
--- Each part of a line is walked by the primary key.
+-- Reads each range by the primary key.
 SELECT found.count
 FROM unnest($1::text::integer[], $2::text::bigint[], $3::text::bigint[], $4::text::bigint[],
             $5::text::bigint[], $6::text::integer[])
@@ -261,7 +261,7 @@ CROSS JOIN LATERAL (
 ORDER BY span.place;
 
 -- name: ready_sample
--- Both ends of a shape's jobs; a job that stands at both is told once.
+-- Both ends of a shape's jobs; a job at both ends is returned once.
 SELECT
     j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
 FROM (
@@ -282,7 +282,7 @@ SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0
 FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3;
 
 -- name: worker_events
--- A walk back along the primary key, whose length the reader bounds.
+-- Reads back along the primary key; the caller limits the length.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
 FROM events WHERE seq > $1 AND seq <= $2 AND worker = $3 ORDER BY seq DESC LIMIT $4;
@@ -294,7 +294,7 @@ SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0
 FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORDER BY seq DESC LIMIT $3;
 
 -- name: census_of_jobs
--- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.
+-- A bounded part of each place; planned jobs count as queued, and kept waits as the job's state.
 SELECT shape, state::integer, count(*) FROM (
     SELECT shape, {state.blocked}::smallint AS state FROM (
         SELECT shape FROM waits WHERE manual <> {manual.kept_while_running} LIMIT $1
@@ -309,5 +309,5 @@ SELECT shape, state::integer, count(*) FROM (
 ) AS open_jobs GROUP BY shape, state ORDER BY shape, state;
 
 -- name: census_of_workers
--- The workers are few beside the jobs.
+-- There are few workers compared with jobs.
 SELECT status::integer, count(*), sum(slots)::bigint FROM workers GROUP BY status ORDER BY status;

@@ -1,4 +1,4 @@
-"""What lists and pages show: jobs and workers as people see them. It takes no locks."""
+"""What lists and pages show: jobs and workers as people see them. Nothing here locks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +22,7 @@ BESIDE: Final = 50  # shapes that are counted at once
 
 
 class Views(JobLists):
-    """Jobs and workers as people see them. Answers by id leave out unknown ids."""
+    """Jobs and workers as people see them. Unknown ids are left out."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -44,11 +44,11 @@ class Views(JobLists):
         )
 
     async def worker_names(self, ids: Iterable[int]) -> Mapping[int, str]:
-        """Returns the names of these workers, also of those that were removed."""
+        """Returns the names of these workers, including removed ones."""
         return dict(await self._fetch("worker_names", sorted(ids)))
 
     async def some(self, ids: Sequence[int]) -> list[JobRecord]:
-        """Returns these jobs, in this order and without unknown ones, as lists show them."""
+        """Returns these jobs as lists show them, in this order and without unknown ones."""
         return await self._views(ids)
 
     async def workers_with_counts(self) -> list[WorkerView]:
@@ -58,7 +58,7 @@ class Views(JobLists):
         return [WorkerView(row, counts.get(row.id, 0)) for row in workers]
 
     async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
-        """Returns where these jobs stand, ascending by id and without unknown ones."""
+        """Returns the places of these jobs, ascending by id and without unknown ones."""
         return await self._by_ids(JobMoment, "job_moments", ids)
 
     async def census(self, most: int) -> Census:
@@ -68,7 +68,7 @@ class Views(JobLists):
         return Census([tuple(row) for row in jobs], [tuple(row) for row in workers])
 
     async def fleet(self) -> Sequence[FleetRow]:
-        """Returns every worker, ascending by name, as `explain` looks at it."""
+        """Returns every worker, ascending by name, with the fields that `explain` needs."""
         return await self._session.fetch("fleet")
 
     async def ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
@@ -82,19 +82,19 @@ class Views(JobLists):
         return count
 
     async def _ready_before(self, shapes: Sequence[int], rank: int, job: int, most: int) -> int:
-        """Returns the same, where each of the shapes may count up to `most`."""
+        """Returns the same; each shape may count up to `most`."""
         args = self._session.integers(shapes), rank, job, most
         return int(await self._session.fetch_value("ready_before", *args))
 
     async def ready_within(self, spans: Sequence[ReadySpan], most: int) -> list[int]:
-        """Counts the ready jobs in each of these parts of lines, up to `most` in each."""
+        """Counts the ready jobs in each of these ranges, up to `most` in each."""
         probes = [(*span, most) for span in spans]
         return [row[0] for row in await self._session.fetch_many("ready_within", "iiiiii", probes)]
 
     async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
         """Returns the first and the last ready jobs of a shape, up to `most` of each.
 
-        They come in the order in which they would be taken.
+        They are in the order in which they would be claimed.
         """
         return await self._session.rows(WaitingJob, "ready_sample", shape, most)
 
@@ -113,7 +113,7 @@ class Views(JobLists):
     async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
         """Returns the last events in (after, until] that name this worker, descending.
 
-        It walks that part of the log: callers limit its length.
+        It scans that part of the log, so callers limit its length.
         """
         return await self._session.rows(Event, "worker_events", after, until, worker, most)
 

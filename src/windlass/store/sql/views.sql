@@ -21,7 +21,7 @@ SELECT coalesce(max(id), 0) FROM jobs;
 SELECT coalesce(min(id), 0) FROM jobs;
 
 -- name: queued_jobs
--- All of them up to a bound, which is how a list finds out whether they are few.
+-- All of them up to a bound, by which a list finds out whether there are few.
 SELECT job FROM ready
 UNION ALL SELECT job FROM parked
 UNION ALL SELECT job FROM due WHERE state = {state.queued}
@@ -48,7 +48,7 @@ SELECT id, name FROM past_workers WHERE id = ANY ($1::text::bigint[]);
 SELECT worker, count(*) FROM leases GROUP BY worker;
 
 -- name: fleet
--- One row a worker, with no more than is needed: there may be ten thousand.
+-- One row per worker, with only the columns that are needed: there may be ten thousand.
 SELECT w.id, w.name, w.status, w.slots, coalesce(held.leases, 0), w.reason, w.static, w.dynamic
 FROM workers AS w
 LEFT JOIN (SELECT worker, count(*) AS leases FROM leases GROUP BY worker) AS held
@@ -56,5 +56,5 @@ LEFT JOIN (SELECT worker, count(*) AS leases FROM leases GROUP BY worker) AS hel
 ORDER BY w.name;
 
 -- name: holders
--- The leases are few beside the jobs.
+-- There are few leases compared with jobs.
 SELECT job FROM leases WHERE limit_id = $1 ORDER BY job LIMIT $2;

@@ -1,7 +1,7 @@
 -- What lists and explanations show: the statements that only SQLite runs.
 
 -- name: scan_jobs
--- A bounded walk back from an id: whether the rows match is seen by the reader.
+-- Reads a bounded number of rows back from an id; the reader checks whether they match.
 SELECT j.id, j.shape, o.state
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
@@ -24,7 +24,7 @@ FROM outcomes AS o INDEXED BY outcomes_bad CROSS JOIN jobs AS j ON j.id = o.job
 WHERE o.state > {state.completed} AND o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
 
 -- name: scan_ended
--- The newest jobs that have ended, without a look at those that have not.
+-- The newest ended jobs, without reading others.
 SELECT o.job, j.shape, o.state
 FROM outcomes AS o CROSS JOIN jobs AS j ON j.id = o.job
 WHERE o.job < ?1 ORDER BY o.job DESC LIMIT ?2;
@@ -42,7 +42,7 @@ FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.workflow = ?3 AND j.id < ?1 ORDER BY j.id DESC LIMIT ?2;
 
 -- name: scan_jobs_up
--- A bounded walk forward from an id.
+-- Reads a bounded number of rows forward from an id.
 SELECT j.id, j.shape, o.state
 FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.id > ?1 ORDER BY j.id LIMIT ?2;
@@ -71,30 +71,30 @@ FROM jobs AS j LEFT JOIN outcomes AS o ON o.job = j.id
 WHERE j.workflow = ?3 AND j.id > ?1 ORDER BY j.id LIMIT ?2;
 
 -- name: leases_by_start
--- The leases are few beside the jobs.
+-- There are few leases compared with jobs.
 SELECT ifnull(started_at, assigned_at) AS since, job FROM leases
 WHERE (ifnull(started_at, assigned_at), job) > (?1, ?2) ORDER BY since, job LIMIT ?3;
 
 -- name: ready_first
--- A walk along the primary key behind a place.
+-- Reads along the primary key, after a place.
 SELECT rank, job FROM ready WHERE shape = ?1 AND (rank, job) > (?2, ?3) ORDER BY rank, job LIMIT ?4;
 
 -- name: ends_between
--- A walk back along the primary key, between two numbers.
+-- Reads back along the primary key, between two numbers.
 SELECT seq, job FROM events
 WHERE seq >= ?1 AND seq < ?2 AND kind = {event.job}
     AND to_state >= {state.completed} AND to_state <> {state.suspended}
 ORDER BY seq DESC LIMIT ?3;
 
 -- name: job_texts
--- What filters by time, failure and text look at.
+-- The fields that filters by time, failure and text look at.
 SELECT j.id, j.created_at, o.finished_at, ifnull(o.failure, 0), o.message, o.reason, j.spec
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
 LEFT JOIN outcomes AS o ON o.job = j.id;
 
 -- name: light_jobs
--- What a list needs to know of a job before it is read.
+-- The columns of a job that a list needs before it reads the job.
 SELECT j.id, j.shape, o.state
 FROM carray(?) AS wanted
 CROSS JOIN jobs AS j ON j.id = wanted.value
@@ -118,7 +118,7 @@ LEFT JOIN waits AS w ON w.job = j.id
 LEFT JOIN due AS d ON d.job = j.id;
 
 -- name: ready_before
--- Each shape is walked by the primary key as far as its share of the limit reaches.
+-- Reads each shape by the primary key, up to its share of the limit.
 SELECT coalesce(sum(found.count), 0) FROM (
     SELECT (SELECT count(*) FROM (
         SELECT 1 FROM ready AS r
@@ -128,14 +128,14 @@ SELECT coalesce(sum(found.count), 0) FROM (
 ) AS found;
 
 -- name: ready_within
--- A walk along the primary key between two places: its cost is the number of rows found.
+-- Reads along the primary key between two places: its cost is the number of rows found.
 SELECT count(*) FROM (
     SELECT 1 FROM ready
     WHERE shape = ?1 AND (rank, job) >= (?2, ?3) AND (rank, job) < (?4, ?5) LIMIT ?6
 ) AS below;
 
 -- name: ready_sample
--- Both ends of a shape's jobs; a job that stands at both is told once.
+-- Both ends of a shape's jobs; a job at both ends is returned once.
 SELECT
     j.id, CASE WHEN j.failed + j.lost + j.returned = 0 THEN j.age_from END, j.spec
 FROM (
@@ -150,7 +150,7 @@ FROM (
 ORDER BY r.rank, r.job;
 
 -- name: fleet_events
--- Events about no job stand among the unusual ones, whose condition must be repeated word for word.
+-- Events about no job are among the unusual ones, whose condition must be repeated word for word.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events
@@ -165,8 +165,8 @@ WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind IN ({event.worker}, {event.que
 ORDER BY seq LIMIT ?3;
 
 -- name: worker_events
--- A walk back along the primary key, whose length the reader bounds: few events name a worker, and
--- an index on it would cost every job.
+-- Reads back along the primary key; the caller limits the length: few events name a worker, and
+-- an index on it would make every job more expensive.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events
@@ -174,7 +174,7 @@ WHERE seq > ?1 AND seq <= ?2 AND worker = ?3
 ORDER BY seq DESC LIMIT ?4;
 
 -- name: pool_events
--- Among the unusual ones, as those about workers.
+-- Among the unusual ones, like those about workers.
 SELECT
     seq, at, kind, job, attempt, worker, incarnation, from_state, to_state, reason, actor, data
 FROM events
@@ -189,7 +189,7 @@ WHERE job = 0 AND seq > ?1 AND seq <= ?2 AND kind = {event.pool} AND
 ORDER BY seq DESC LIMIT ?3;
 
 -- name: census_of_jobs
--- A bounded part of each place; planned jobs count as queued, and kept waits as what the job does.
+-- A bounded part of each place; planned jobs count as queued, and kept waits as the job's state.
 SELECT shape, state, count(*) FROM (
     SELECT shape, {state.blocked} AS state FROM (
         SELECT shape FROM waits WHERE manual <> {manual.kept_while_running} LIMIT ?1
@@ -204,7 +204,7 @@ SELECT shape, state, count(*) FROM (
 ) AS open_jobs GROUP BY shape, state ORDER BY shape, state;
 
 -- name: census_of_workers
--- The workers are few beside the jobs.
+-- There are few workers compared with jobs.
 SELECT status, count(*), sum(slots) FROM workers GROUP BY status ORDER BY status;
 
 -- name: event_bounds

@@ -1,19 +1,19 @@
 -- Workers: the statements that only PostgreSQL runs.
 
 -- name: lock_workers
--- Workers are the first to be locked.
+-- Workers are locked first.
 SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
        troubles, reason, enrolled_at
 FROM workers WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- name: read_workers
--- For reads that decide nothing about the rows.
+-- For reads that base no decision on the rows.
 SELECT id, name, incarnation, seq, status, last_seen, last_lease, slots, static, dynamic,
        troubles, reason, enrolled_at
 FROM workers WHERE id = ANY ($1::text::bigint[]) ORDER BY id;
 
 -- name: update_workers
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT u.* FROM unnest(
         $1::text::bigint[], $2::text[], $3::text::bigint[], $4::text::bigint[],

@@ -51,7 +51,7 @@ class WorkersRead(Role):
 class Workers(WorkersRead):
     """Reads and writes rows of `workers`.
 
-    Unknown workers are passed over; lists ascend by id.
+    Unknown workers are ignored; lists ascend by id.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class Workers(WorkersRead):
     async def insert(self, row: Worker) -> int:
         """Inserts with a fresh id (the row's own `id` is ignored) and returns its id.
 
-        0 if another transaction has just inserted a worker of this name.
+        Returns 0 if another transaction has just inserted a worker of this name.
         """
         return await self._session.insert("insert_worker", row[1:])
 
@@ -75,7 +75,7 @@ class Workers(WorkersRead):
         await self._session.many("update_workers", "ioiiiiiiooooi", rows)
 
     async def beat(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
-        """Writes (worker, seq, last_seen, last_lease): all that a plain sync changes."""
+        """Writes what a plain sync changes, given as (worker, seq, last_seen, last_lease)."""
         await self._session.many("beat_workers", "iiii", rows)
 
     async def remove(self, worker: int) -> None:
@@ -85,9 +85,10 @@ class Workers(WorkersRead):
         await self._session.execute("remove_past_metadata", worker)
 
     async def note_past(self, row: PastMetadata, since: int) -> None:
-        """Keeps what a worker reported until now; of each worker the newest `KEPT_METADATA`.
+        """Keeps the metadata that a worker reported until now; of each worker the newest
+        `KEPT_METADATA`.
 
-        What it reported until before `since` is forgotten.
+        Metadata that ended before `since` is forgotten.
         """
         await self._session.execute("put_past_metadata", *row)
         await self._session.execute("trim_past_metadata", row.worker, since, KEPT_METADATA)

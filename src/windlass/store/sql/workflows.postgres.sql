@@ -45,7 +45,7 @@ WITH given AS MATERIALIZED (
 SELECT * FROM bumped ORDER BY id;
 
 -- name: set_workflow_states
--- The lock comes first and in order.
+-- First locks, in order.
 WITH locked AS MATERIALIZED (
     SELECT w.id, u.state, u.run, u.finished_at
     FROM unnest($1::text::bigint[], $2::text::smallint[], $3::text::integer[],

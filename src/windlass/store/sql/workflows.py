@@ -31,7 +31,7 @@ class WorkflowsRead(Role):
     async def cascades_of(
         self, jobs: Sequence[int] = (), workflows: Sequence[int] = ()
     ) -> list[Cascade]:
-        """Returns the intents about these jobs and about these workflows, ascending by id."""
+        """Returns the cascades of these jobs and workflows, ascending by id."""
         wanted = self._session.ids(jobs), self._session.ids(workflows)
         return await self._session.rows(Cascade, "cascades_of", *wanted)
 
@@ -43,7 +43,7 @@ class WorkflowsRead(Role):
         return {row.workflow: row for row in rows}
 
     async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
-        """Returns the next jobs of a workflow behind the id `after`, ascending, not locked."""
+        """Returns the next jobs of a workflow after the id `after`, ascending, not locked."""
         return await self._session.rows(JobFacts, "jobs_of_workflow", workflow, after, count)
 
     async def last_job(self, workflow: int) -> int:
@@ -51,19 +51,19 @@ class WorkflowsRead(Role):
         return int(await self._session.fetch_value("last_job_of_workflow", workflow))
 
     async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
-        """Returns the same for those that have not ended; their ids only."""
+        """Returns the ids of those that have not ended."""
         rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
         return [row[0] for row in rows]
 
     async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
-        """Returns those of these jobs that belong to no or another workflow, ascending."""
+        """Returns the jobs that belong to no workflow or another one, ascending."""
         if not jobs:
             return []
         rows = await self._session.fetch("jobs_outside", workflow, self._session.ids(jobs))
         return [row[0] for row in rows]
 
     async def unfinished(self, after: int, count: int) -> list[WorkflowRow]:
-        """Returns the next workflows behind `after` that have not ended, ascending, not locked."""
+        """Returns the next workflows after `after` that have not ended, ascending, not locked."""
         rows = await self._session.fetch("unfinished_workflows", after, count)
         return workflows_of(self._session, rows)
 
@@ -73,7 +73,7 @@ class WorkflowsRead(Role):
         return workflows_of(self._session, rows)
 
     async def recount(self, workflow: int) -> tuple[int, ...]:
-        """Returns what `counts` should be, by a walk over all jobs and places of the workflow."""
+        """Returns what `counts` should be: scans all jobs and places of the workflow."""
         counts = [0] * COUNTS
         for state, forgiven, jobs in await self._session.fetch("recount_workflow", workflow):
             counts[state] += jobs
@@ -84,7 +84,7 @@ class WorkflowsRead(Role):
 class Workflows(WorkflowsRead, ABC):
     """Reads and writes rows of `workflows`, `limits` and `cascades`: what spans several jobs.
 
-    Unknown workflows are passed over.
+    Unknown workflows are ignored.
     """
 
     __slots__ = ()
@@ -104,30 +104,32 @@ class Workflows(WorkflowsRead, ABC):
         await self._session.many("set_workflow_states", "iiii", rows)
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:
-        """Records intents (their `id` is ignored)."""
+        """Records cascades (their `id` is ignored)."""
         values = [row[1:] for row in rows]
         await self._session.number_many("cascade", "add_cascades", "iiiio", values)
 
     async def pull_cascade(self) -> Cascade | None:
-        """Locks and reads the oldest intent no other transaction works on."""
+        """Locks and reads the oldest cascade that no other transaction works on."""
         return await self._session.row(Cascade, "pull_cascade")
 
     async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
-        """Moves the intent's cursor, or removes it when `cursor` is None."""
+        """Moves the cascade's cursor, or removes the cascade if `cursor` is None."""
         if cursor is None:
             await self._session.execute("remove_cascade", cascade)
         else:
             await self._session.execute("advance_cascade", cascade, cursor)
 
     async def describe(self, row: WorkflowAbout) -> None:
-        """Inserts what a workflow was submitted with."""
+        """Stores what a workflow was submitted with."""
         await self._session.execute("describe_workflow", *row)
 
     async def set_reason(self, workflow: int, reason: str) -> None:
         await self._session.execute("set_workflow_reason", workflow, reason)
 
     async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
-        """Lets a key name this workflow, if it is new or names `instead_of`; whom it names now."""
+        """Lets a key name this workflow, if the key is new or names `instead_of`; returns the
+        workflow that it names now.
+        """
         await self._session.execute("claim_workflow_key", namespace, key, workflow, instead_of)
         return int(await self._session.fetch_value("workflow_key", namespace, key))
 

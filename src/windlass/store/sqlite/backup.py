@@ -1,7 +1,7 @@
-"""Copies a database file that is in use, as of one moment, and recognizes copies.
+"""Copies a database file while it is in use, as of one moment, and recognizes copies.
 
-Workers know of jobs that an older copy does not, so a server must not just go on with it. A copy
-that `back_up` made carries a mark; any other one has fewer events than were noted beside the file.
+Workers know of jobs that an older copy lacks, so a server must not simply continue with it. A copy
+made by `back_up` has a mark; any other copy has fewer events than were noted beside the file.
 """
 
 import os
@@ -11,8 +11,12 @@ import apsw
 
 from windlass.domain.values.errors import InvalidInput
 from windlass.store.sql.catalog import BACKUP
-from windlass.store.sqlite.connection import open_reader, refuse_damaged
-from windlass.store.sqlite.faults import raise_as_unavailable, refusal
+from windlass.store.sqlite.connection import (
+    open_reader,
+    raise_as_unavailable,
+    refusal,
+    refuse_damaged,
+)
 from windlass.store.sqlite.file_lock import holding
 from windlass.store.sqlite.statements import QUERIES
 
@@ -20,7 +24,7 @@ PAGES = 10_000  # copied at a time
 
 
 def mark_backup(copy: apsw.Connection) -> None:
-    """Marks a copy, so that it is recognized wherever it is put."""
+    """Marks a copy, so that it is recognized in any place."""
     copy.execute(QUERIES["set_meta"], (BACKUP, 1))
 
 
@@ -68,13 +72,13 @@ def _copy(path: Path, target: Path) -> None:
     source = open_reader(path)
     copy = apsw.Connection(str(target))
     try:
-        # One read transaction around it all: a writer beside it would make it begin again.
+        # One read transaction around it all: otherwise a writer would make the copy start again.
         source.execute("BEGIN")
         source.pragma("schema_version")
         with copy.backup("main", source, "main") as backup:
             while not backup.done:
                 backup.step(PAGES)
-        # Pages are copied unread, so the copy is as damaged as its original.
+        # Pages are copied unread, so a copy of a damaged file is damaged too.
         refuse_damaged(copy, path, "integrity_check")
         mark_backup(copy)
     finally:

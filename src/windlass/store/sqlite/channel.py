@@ -1,9 +1,9 @@
-"""How processes on one database file tell each other what they have committed.
+"""Lets processes on one database file tell each other what they have committed.
 
-The holder of the file listens on a socket beside it, its guests connect to that: what a
-guest makes ready wakes the holder's workers at once, what ends is told to the guests, and
-the end of the holder, however it comes, is the end of the connection. Messages may be
-lost; the scheduling loop and slow polls stand behind them.
+The holder of the file listens on a socket beside it, and its guests connect to that socket. Jobs
+that a guest makes ready wake the holder's workers at once; guests hear which jobs have ended; and
+if the holder exits in any way, the connection ends. Messages may be lost: the scheduling loop and
+slow polls make up for them.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from windlass.ports.loop_time import pass_time
 from windlass.store.store import News
 
 MAX_ADDRESS: Final = 100  # bytes of a socket's path; Linux takes 107
-BUFFER_LIMIT: Final = 1024 * 1024  # a neighbour that does not read is not waited for
+BUFFER_LIMIT: Final = 1024 * 1024  # do not wait for a neighbour that does not read
 GIVE_UP: Final = b'"give up"'  # a server asks the client in its place to release the file
 FIRST_PAUSE_S: Final = 0.02
 MAX_PAUSE_S: Final = 1.0
@@ -38,7 +38,7 @@ def socket_of(database: Path) -> Path:
 
 
 class Neighbour(asyncio.Protocol):
-    """One connection, from either side: a line of JSON for each message."""
+    """One side of a connection: each message is a line of JSON."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Neighbour(asyncio.Protocol):
             transport.write(line)
 
     def hang_up(self) -> None:
-        """Closes the connection, with what was said before."""
+        """Closes the connection after sending pending messages."""
         if self._transport is not None:
             self._transport.close()
 
@@ -74,7 +74,7 @@ class Neighbour(asyncio.Protocol):
             if line == GIVE_UP:
                 self._asked()
                 continue
-            with suppress(msgspec.DecodeError):  # of another version: polls stand behind it
+            with suppress(msgspec.DecodeError):  # from another version; polls make up for it
                 self._hear(_decode(line))
 
     def connection_lost(self, _exc: Exception | None) -> None:
@@ -95,12 +95,12 @@ class Hub:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
-        """Begins to listen; a socket that a dead holder left is replaced."""
+        """Starts listening; replaces the socket of a dead holder."""
         path = socket_of(self._database)
         path.unlink(missing_ok=True)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            os.fchmod(listener.fileno(), 0o600)  # the file gets this mode when it is bound
+            os.fchmod(listener.fileno(), 0o600)  # the socket's file gets this mode when it is bound
             with _address(path) as address:
                 listener.bind(address)
         except OSError as error:
@@ -111,14 +111,14 @@ class Hub:
         self._server = await loop.create_unix_server(self._welcome, sock=listener)
 
     def tell(self, news: News) -> None:
-        """Guests wait for the ends of jobs, and cache queues; nothing else is theirs."""
+        """Tells guests only about ended jobs and changed queues: they need nothing else."""
         if self._guests and (news.ended or news.ended_workflows or news.catalog):
             line = _line(news._replace(arrivals=(), pokes=(), due_at=0))
             for guest in self._guests:
                 guest.tell(line)
 
     async def close(self) -> None:
-        """Hangs up on everybody; they see that the place is free."""
+        """Closes all connections; guests then see that nobody holds the file."""
         if self._server is not None:
             self._server.close()
             socket_of(self._database).unlink(missing_ok=True)
@@ -136,8 +136,7 @@ class Hub:
 class Link:
     """A guest's side: keeps a connection to the holder of the file.
 
-    `vacant` is called when there is nobody to connect to, again and again, until there is
-    or `close` was called.
+    `vacant` is called repeatedly while there is nobody to connect to, until `close`.
     """
 
     def __init__(
@@ -151,7 +150,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connects, or begin to try."""
+        """Connects, or starts trying to."""
         await self._connect()
         self._task = asyncio.get_running_loop().create_task(self._stay())
 
@@ -161,7 +160,7 @@ class Link:
             self._holder.tell(_line(news))
 
     async def close(self) -> None:
-        """Hangs up and try no more."""
+        """Closes the connection and stops trying."""
         if self._task is not None:
             self._task.cancel()
         if self._holder is not None:
@@ -177,7 +176,7 @@ class Link:
             await pass_time(pause)
             pause = min(2 * pause, MAX_PAUSE_S)
             if await self._connect():
-                self._hear(News(catalog=True))  # whatever was said meanwhile is lost
+                self._hear(News(catalog=True))  # messages sent meanwhile are lost
 
     async def _connect(self) -> bool:
         self._broken.clear()
@@ -201,7 +200,9 @@ class Link:
 
 
 async def ask_for_file(database: Path, patience_s: float) -> bool:
-    """Asks the holder of a file to let go of it; returns whether it has hung up in time."""
+    """Asks the holder of a file to release it; returns True if it has closed the connection in
+    time.
+    """
     with suppress(OSError, TimeoutError):
         with _address(socket_of(database)) as address:
             reader, writer = await asyncio.open_unix_connection(address)
@@ -209,7 +210,7 @@ async def ask_for_file(database: Path, patience_s: float) -> bool:
             writer.write(GIVE_UP + b"\n")
             async with asyncio.timeout(patience_s):
                 while await reader.read(BUFFER_LIMIT):
-                    pass  # It goes on to tell its guests what happens.
+                    pass  # It continues to tell its guests what happens.
             return True
         finally:
             writer.close()
@@ -222,7 +223,7 @@ def _line(news: News) -> bytes:
 
 @contextmanager
 def _address(path: Path) -> Iterator[str]:
-    """Returns a path that fits into a socket's address, however deep the file lies."""
+    """Returns a path that is short enough for a socket's address, however deep the file is."""
     if len(os.fsencode(path)) <= MAX_ADDRESS:
         yield str(path)
         return

@@ -1,5 +1,7 @@
 """Opens connections to a database file, with the settings each role needs.
 
+SQLite's errors are translated for the engine: try again, free space, or restore a backup.
+
 A file is brought to the schema that this code expects when it is opened.
 
 Checkpoints move pages from the WAL into the database, so that the WAL stays short. A WAL that is
@@ -11,33 +13,93 @@ keeps the WAL from beginning again; then the next try waits for as many pages mo
 import os
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import apsw
 
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.sql.queries import Step, latest, load_steps, read_sql
-from windlass.store.sqlite.faults import damaged, raise_as_unavailable, refusal
 from windlass.store.sqlite.statements import QUERIES
+
+CORRUPT: Final = "store_corrupt"  # the code of the error for a damaged file
+
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+_UNAVAILABLE = (
+    apsw.BusyError,
+    apsw.LockedError,
+    apsw.FullError,
+    apsw.IOError,
+    apsw.CantOpenError,
+    apsw.ReadOnlyError,
+    apsw.PermissionsError,
+    apsw.NoMemError,
+    *_DAMAGED,
+)
+
+
+def as_unavailable(
+    error: BaseException, path: Path, committing: bool = False
+) -> StoreUnavailable | None:
+    """Returns the error to raise instead, or None if the store is healthy."""
+    if not isinstance(error, _UNAVAILABLE):
+        return None
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return refusal("store_busy", f"another connection is writing to {path}; try again")
+    if isinstance(error, apsw.FullError):
+        return refusal("disk_full", f"the disk of {path} is full; free some space")
+    if isinstance(error, _DAMAGED):
+        return damaged(path, str(error))
+    # The commit may have reached the disk, even if the confirmation did not.
+    return StoreUnavailable(f"cannot use {path}: {error}", outcome_unknown=committing)
+
+
+def raise_as_unavailable(error: BaseException, path: Path) -> NoReturn:
+    """Raises `StoreUnavailable` for errors of the file, and others as they are."""
+    unavailable = as_unavailable(error, path)
+    if unavailable is None:
+        raise error
+    raise unavailable from error
+
+
+def refusal(code: str, message: str) -> StoreUnavailable:
+    """Makes the error for a refusal that changed nothing."""
+    error = StoreUnavailable(message, outcome_unknown=False)
+    error.code = code
+    return error
+
+
+def damaged(path: Path, finding: str) -> StoreUnavailable:
+    """Makes the error for a file that cannot be trusted, with the way back to one that can."""
+    return refusal(
+        CORRUPT,
+        f"{path} is damaged or not a Windlass database: {' '.join(finding.split())}. Stop the "
+        "server, keep a copy of the file and its -wal, and restore the newest backup. Without a "
+        f"backup, save what can be read with `sqlite3 {path} .recover | sqlite3 recovered.db` "
+        "(the sqlite3 of sqlite.org; that of some distributions saves nothing), put that file in "
+        "its place and check it with `windlass verify`. Then run `windlass db restored` and start "
+        "the server",
+    )
+
 
 STEPS: Final = load_steps("windlass.store.sqlite.migrations")
 # apsw's statement cache is a ring, and every row of an `executemany` moves it on by one:
-# with the default of 100 a batch would throw out every other statement. 512 is the most.
+# with the default of 100 a batch would evict every other statement. 512 is the maximum.
 STATEMENTS = 512
 WRITER_CACHE_KIB = 64 * 1024
 READER_CACHE_KIB = 16 * 1024
 READER_PATIENCE_MS = 2_000
 WAL_TRIES = 20
-# A WAL that a long reader let grow is cut to this size (bytes) once it begins again.
+# A WAL that grew because of a long reader is cut to this size (bytes) when it restarts.
 WAL_LIMIT = 64 * 1024 * 1024
 # A check of the whole file takes about 0.1 s for this many bytes; larger files are
-# checked as far as they are read.
+# only checked where they are read.
 CHECKED_SIZE = 32 * 1024 * 1024
 # 4 MiB: moved in about 5 ms. Four times as many take longer and save nothing.
 PAGES = 1_000
 
 
 def migrate(connection: apsw.Connection, path: Path, steps: tuple[Step, ...] = STEPS) -> None:
-    """Gives a new file the whole schema, and an older one the steps it lacks."""
+    """Gives a new file the whole schema, and an older one the missing steps."""
     version, newest = schema_version(connection), latest(steps)
     if version == newest:
         return
@@ -49,7 +111,7 @@ def migrate(connection: apsw.Connection, path: Path, steps: tuple[Step, ...] = S
         )
     connection.execute(QUERIES["begin"])
     try:
-        version = schema_version(connection)  # another process may have been faster
+        version = schema_version(connection)  # another process may have done it already
         if version == newest:
             pass
         elif version == 0:
@@ -94,7 +156,7 @@ def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
 def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
     """Returns the one connection that writes. It creates the file, readable by its owner only.
 
-    For `patience_ms` it waits for others that have the file locked, also afterwards.
+    It waits up to `patience_ms` while others have the file locked, also later.
     """
     try:
         _make_private(path)
@@ -116,7 +178,7 @@ def open_writer(path: Path, patience_ms: int = 0) -> apsw.Connection:
 def open_reader(path: Path) -> apsw.Connection:
     """Returns a connection that cannot write, for long reads; it never waits for the writer.
 
-    Only another process that opens or closes the file can lock it out, for a moment.
+    Only another process that opens or closes the file can block it, for a moment.
     """
     connection = _connect(path, apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(READER_PATIENCE_MS)
@@ -155,17 +217,17 @@ def _template() -> apsw.Connection:
 
 def _connect(path: Path | str, flags: int) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
-    # Plans must not depend on bound values: statements would be compiled anew for each.
+    # Plans must not depend on bound values, or statements would be recompiled for each.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     connection.set_busy_timeout(0)
     return connection
 
 
 def _use_wal(connection: apsw.Connection) -> None:
-    """Switches to WAL; while another connection does the same, it waits and tries again.
+    """Switches to WAL; waits and tries again while another connection does the same.
 
-    The switch itself does not wait: two that read the file and want to write to it would wait
-    for each other. A transaction that writes nothing does.
+    The switch itself does not wait for locks, since two connections that read the file and want to
+    write could deadlock. An empty write transaction does wait.
     """
     for tries_left in range(WAL_TRIES, 0, -1):
         try:
@@ -212,17 +274,17 @@ class Checkpoints:
         writer.set_wal_hook(self._note)
 
     def is_wanted(self) -> bool:
-        """Returns whether the WAL has grown by enough since the last time."""
+        """Returns True if the WAL has grown enough since the last checkpoint."""
         return self._pages >= self._wanted_at
 
     def run(self) -> bool:
-        """Moves what no reader needs; returns whether that was all. It never waits for anybody.
+        """Moves the pages that no reader needs; returns True if that was all of them. Never waits.
 
-        It comes after a commit, which stands even if no page could be moved.
+        It runs after a commit, which is valid even if no page could be moved.
         """
         try:
             pages, moved = self._mover.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-        except apsw.Error:  # Another one moves them just now, or the disk is full.
+        except apsw.Error:  # Another process is moving them now, or the disk is full.
             pages, moved = self._pages, 0
         complete = pages == moved
         self._wanted_at = PAGES if complete else max(pages, 0) + PAGES

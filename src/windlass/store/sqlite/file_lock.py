@@ -1,9 +1,9 @@
-"""Decides by a lock which process holds a database file, and so runs its loops and its jobs.
+"""Decides by a lock which process holds a database file, and therefore runs its loops and jobs.
 
-It is a `flock` on a file of its own: SQLite's locks on the database are lost when any
-other descriptor of that file is closed in this process. The holder writes into it who it is
-and where the blobs are, for those that are refused or come as guests, and from time to time the
-number of the newest event: a database that has fewer was replaced by an older copy.
+It is a `flock` on a file of its own: SQLite's locks on the database are lost when any other
+descriptor of that file is closed in this process. The holder writes into it who it is and where the
+blobs are, for processes that are refused or become guests. From time to time it adds the number of
+the newest event: a database with fewer events was replaced by an older copy.
 """
 
 import fcntl
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.store.sqlite.faults import refusal
+from windlass.store.sqlite.connection import refusal
 
 SERVER = "server"
 EMBEDDED = "embedded client"
-STAND_IN = "embedded client in place of a server"  # which gives the file back when asked
+STAND_IN = "embedded client in place of a server"  # it gives the file back on request
 PROGRAM_LIMIT = 120  # characters of a command line, in a message
 
 
 class Holding(NamedTuple):
-    """Says who holds a file, or who held it last."""
+    """The process that holds a file, or held it last."""
 
     process: str = "unknown"
     kind: str = ""
     blobs: str = ""
-    newest: int = 0  # the newest event that was noted
+    newest: int = 0  # the newest noted event
 
 
 class FileLock:
@@ -46,14 +46,14 @@ class FileLock:
         self._write(self._holding)
 
     def note(self, newest: int) -> None:
-        """Notes the number of the newest event, which must have been committed."""
+        """Records the number of the newest event, which must be committed."""
         self._holding = self._holding._replace(newest=newest)
         self._write(self._holding)
 
     def release(self, to: str = "") -> None:
-        """Releases the lock, `to` a holder of this kind that is about to take it.
+        """Releases the lock; `to` is the kind of holder that is about to take it.
 
-        The file stays: removing it would race with one who just opened it.
+        The file stays: removing it would race with a process that has just opened it.
         """
         if self._descriptor >= 0:
             if to:
@@ -68,7 +68,7 @@ class FileLock:
 
 
 def forget_newest(database: Path) -> None:
-    """Forgets the noted event: the file was removed, and the next one begins anew."""
+    """Forgets the noted event: the database was removed, and the next one starts from scratch."""
     held = holding(database)
     if held.newest:
         with suppress(StoreUnavailable):
@@ -78,7 +78,7 @@ def forget_newest(database: Path) -> None:
 
 
 def holding(database: Path) -> Holding:
-    """Returns what the lock's file says; it outlives its holder."""
+    """Returns the content of the lock's file, which outlives its holder."""
     try:
         lines = _lock_of(database).read_text(errors="replace").split("\n")
     except OSError:
@@ -93,7 +93,7 @@ def _lock_of(database: Path) -> Path:
 
 
 def _program_of(process: str) -> str:
-    """Returns what a process runs, in brackets, where it can be seen."""
+    """Returns the command line of a process in brackets, if it is visible."""
     try:
         words = Path("/proc", process, "cmdline").read_bytes().split(b"\0")
     except OSError:

@@ -1,8 +1,8 @@
-"""The way of jobs with no ties, in bulk: as few and as wide statements as can be."""
+"""Moves plain jobs in bulk, with as few and as wide statements as possible."""
 
 from collections.abc import Mapping, Sequence
 
-from windlass.domain.lifecycle.states import State
+from windlass.domain.lifecycle.states import BLOCKED, COMPLETED, QUEUED
 from windlass.domain.rows.events import EventKind, Moves, expand
 from windlass.domain.rows.records import Completed, Freed, JobColumns, Ticket, Waited, Worker
 from windlass.messages.sync import Finished
@@ -12,10 +12,6 @@ from windlass.store.sqlite.places import SqlitePlaces
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import COUNT_BITS, QUERIES, BulkInsert, Row, counted, integers
 
-RUNNING = State.RUNNING.code
-COMPLETED = State.COMPLETED.code
-BLOCKED = State.BLOCKED.code
-QUEUED = State.QUEUED.code
 JOB = int(EventKind.JOB)
 
 _JOBS = BulkInsert(QUERIES["insert_jobs"])
@@ -39,11 +35,11 @@ _END_WAITING = QUERIES["end_waiting"]
 _PLACES = QUERIES["places_of_jobs"]
 _WAITED = QUERIES["waited"]
 
-SPARSE = 4  # a stretch of `ready` is walked if it may hold so many jobs for each wanted one
+SPARSE = 4  # scan a range of `ready` if it may hold up to this many jobs per wanted one
 
 
 class SqliteFlow(Flow):
-    """Runs a statement of its own for each step, over rows that SQLite keeps by id."""
+    """Runs one statement for each step, over rows that SQLite stores by id."""
 
     def __init__(self, session: SqliteSession, places: SqlitePlaces) -> None:
         super().__init__(session)
@@ -56,7 +52,7 @@ class SqliteFlow(Flow):
             return
         _JOBS.run(self._connection, rows)
         first, last = rows[0][0], rows[-1][0]
-        # Ids ascend, so that these are all jobs from the first to the last, or there are gaps.
+        # Ids ascend, so these are either all jobs from the first to the last, or there are gaps.
         if last - first == len(rows) - 1:
             self._execute(_READY_FROM_JOBS, (first, last))
         else:
@@ -119,10 +115,10 @@ class SqliteFlow(Flow):
         return ended
 
     def _plain(self, jobs: list[int]) -> list[Row]:
-        """Returns leases of those of these jobs that have no dependents, ascending."""
+        """Returns the leases of jobs without dependents, ascending."""
         wanted = integers(jobs)
         found: list[Row] = self._execute(_PLAIN_BETWEEN, (wanted, jobs[0], jobs[-1])).fetchall()
-        if len(found) < len(jobs):  # one of them, or one between, may have dependents
+        if len(found) < len(jobs):  # one of them, or a job between them, may have dependents
             found = self._execute(_PLAIN_LEASES, (wanted,)).fetchall()
         return found
 
@@ -170,7 +166,7 @@ class SqliteFlow(Flow):
         return sorted(ended) if blocked and ready else ended
 
     def _end_ready(self, jobs: list[int]) -> list[int]:
-        """Removes those of these jobs that stand in `ready`: stretches of a shape at once."""
+        """Removes the jobs that are in `ready`, whole ranges of a shape at once."""
         places: dict[int, list[Row]] = {}
         for place in self._execute(_PLACES, (integers(jobs),)):
             places.setdefault(place[0], []).append(place)
@@ -187,7 +183,7 @@ class SqliteFlow(Flow):
         return sorted(ended)
 
     async def log(self, moves: Moves) -> None:
-        """Runs one statement per step if all attempts have the same number, as nearly always."""
+        """Runs one statement per step if all attempts have the same number, which is usual."""
         at, worker, incarnation, steps, jobs, attempts, *details = moves
         if not jobs:
             return

@@ -1,7 +1,7 @@
 """The store in memory: a SQLite database without a file, which ends with its process.
 
-Tests, simulations and embedded clients with ":memory:" stand on it. Several engines may work on
-the same data, through a handle each.
+Tests, simulations and embedded clients with ":memory:" use it. Several engines may share the data,
+each through its own handle.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,7 +16,7 @@ from windlass.store.sqlite.connection import open_memory
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.transaction import roles_over
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 T = TypeVar("T")
 
@@ -33,15 +33,14 @@ class Shared:
         self.sequences = Sequences()
         self.session = SqliteSession(self.connection, self.sequences)
         self.handles: list[MemoryStore] = []
-        self.subscribers: dict[object, tuple[MemoryStore, Callable[[News], None]]] = {}
         self._clock = clock
         self._now = 0
         self.committing = False
-        # What is written outside a transaction would commit by itself: it is refused.
+        # Refuse writes outside a transaction, which would commit by themselves.
         self.connection.set_commit_hook(lambda: not self.committing)
 
     def tell_time(self) -> int:
-        """Returns the clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never one earlier than before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 
@@ -55,12 +54,15 @@ class MemoryStore:
         self._clock = clock
         self._shared = shared
         self._is_open = True
+        self.hearers = Hearers()
         self._data = data or Shared(clock)
         self._data.handles.append(self)
         self._tx = roles_over(self._data.session, server)
 
     def attach(self, server: str) -> "MemoryStore":
-        """Returns a handle on the same data with counters, subscribers and an end of its own."""
+        """Returns another handle on the same data, with its own counters and subscribers, closed by
+        itself.
+        """
         return MemoryStore(self._clock, server, shared=True, data=self._data)
 
     @property
@@ -72,7 +74,7 @@ class MemoryStore:
         return True
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
-        del rows  # never in a thread: the data of this store are few
+        del rows  # never in a thread: this store holds little data
         self._tx.places.begin()
         return self._run(work, keep=True)
 
@@ -92,28 +94,18 @@ class MemoryStore:
         return self._run(beside, keep=False)
 
     async def announce(self, news: News) -> None:
-        for owner, hear in list(self._data.subscribers.values()):
-            if owner is not self:
-                hear(news)
+        for handle in list(self._data.handles):
+            if handle is not self:
+                handle.hearers.tell(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        subscription = object()
-        self._data.subscribers[subscription] = (self, hear)
-
-        def stop() -> None:
-            self._data.subscribers.pop(subscription, None)
-
-        return stop
+        return self.hearers.add(hear)
 
     async def close(self) -> None:
-        """Ends this handle; the data stays for the others, and for those that attach later."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        self._data.handles.remove(self)
-        for subscription, (owner, _) in list(self._data.subscribers.items()):
-            if owner is self:
-                del self._data.subscribers[subscription]
+        """Closes this handle; the data stays for the others, and for those attached later."""
+        if self._is_open:
+            self._is_open = False
+            self._data.handles.remove(self)
 
     def _run(self, work: Callable[[WriteTx], Awaitable[T]], keep: bool) -> T:
         self._check_open()
@@ -130,7 +122,7 @@ class MemoryStore:
                 data.sequences.committed()
             return result
         finally:
-            # After a commit there is nothing left to take back.
+            # After a commit there is nothing left to roll back.
             data.committing = False
             data.sequences.rolled_back()
             if connection.in_transaction:

@@ -1,10 +1,10 @@
-"""The places of open jobs: waits, due, parked, ready; and how ready jobs become leases."""
+"""The places of open jobs: waits, due, parked, ready; and the way from ready to a lease."""
 
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from windlass.domain.lifecycle.states import STATE_BY_CODE, State
+from windlass.domain.lifecycle.states import RUNNING, STATE_BY_CODE
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Due, Ticket, Wait
 from windlass.domain.values.ids import next_attempt
@@ -32,8 +32,7 @@ _COUNT_SPAN = QUERIES["count_ready_span"]
 _REMOVE_SPAN = QUERIES["remove_ready_span"]
 _REMOVE = QUERIES["remove_ready"]
 _REMOVE_ONE = QUERIES["remove_ready_one"]
-ALIKE = 4  # jobs of a shape on average from which on their stretches are removed
-RUNNING = State.RUNNING.code
+ALIKE = 4  # remove whole ranges if there are at least this many jobs per shape on average
 _LEASE_TO = QUERIES["lease_to"]
 _INSERT = BulkInsert(QUERIES["insert_leases"])
 _JOBS = QUERIES["granted_jobs"]
@@ -49,7 +48,7 @@ class SqlitePlaces(Places):
         self._connection = connection = session.connection
         self._execute = connection.execute
         self._executemany = connection.executemany
-        self._peeked: list[Ticket] = []  # by the last probe, in the order of their shape
+        self._peeked: list[Ticket] = []  # of the last probe, in the order of their shape
 
     async def add_ready(self, tickets: Sequence[Ticket]) -> None:
         _READY.run(self._connection, tickets)
@@ -84,7 +83,7 @@ class SqlitePlaces(Places):
         return due_of(rows)
 
     async def peek(self, probes: Sequence[Probe]) -> list[Ticket]:
-        """Answers each probe by itself: two that overlap find the same job twice."""
+        """Answers each probe separately: overlapping probes find the same job twice."""
         execute = self._execute
         found: list[Ticket] = []
         for probe in probes:
@@ -97,13 +96,13 @@ class SqlitePlaces(Places):
         _PARKED.run(self._connection, tickets)
 
     def begin(self) -> None:
-        """Forgets what the last transaction peeked: it may have changed since."""
+        """Forgets what the last transaction peeked, since it may have changed."""
         self._peeked = []
 
     def remove_ready(self, tickets: Sequence[Ticket]) -> None:
-        """Removes jobs that were peeked from `ready`; all of them must stand there."""
+        """Removes peeked jobs from `ready`; all of them must be there."""
         if tickets and tickets == self._peeked[: len(tickets)]:
-            # The first of what was just peeked: nothing else stands between them.
+            # These are the first of the jobs just peeked, with no others between them.
             shape, *first = tickets[0][:3]
             self._expect_removed(_REMOVE_SPAN, (shape, *first, *tickets[-1][1:3]), tickets)
             return

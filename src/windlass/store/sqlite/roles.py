@@ -1,4 +1,4 @@
-"""How roles differ on SQLite.
+"""The roles as SQLite implements them: reads are cheap, so a few small ones make a view.
 
 Lists of dependents are packed edges, 1,000 to a chunk.
 
@@ -19,21 +19,25 @@ import apsw
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.gaps import Gap
-from windlass.domain.rows.records import RateRow, WorkflowRow
+from windlass.domain.rows.records import JobRecord, RateRow, WorkflowRow
+from windlass.domain.rows.views import JobFilter, Place
+from windlass.store.job_filters import Candidate, RowFilter, Source, make_view
+from windlass.store.job_reads import Seen, Stretch
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.jobs import Jobs
 from windlass.store.sql.log import Log
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.session import maker
+from windlass.store.sql.views import Views
 from windlass.store.sql.workflows import Workflows
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES, Row, pack, unpack
 
 JOB = int(EventKind.JOB)
 NEW = 0
-# Where a job without a lease may stand; its way there is among the unusual events, or
-# is the first of all.
+# States of a job without a lease. Its transition there is among the unusual events, or
+# is its first event.
 UNLEASED = frozenset(
     state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
 )
@@ -70,7 +74,7 @@ def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
 def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
     """Returns whether the transitions lead from a new job to one of the states in `standing`.
 
-    With `trimmed` the first ones may be missing, or all of them.
+    `trimmed`: the first ones, or all of them, may be missing.
     """
     moves = [event for event in events if event.kind == JOB]
     if not moves:
@@ -81,7 +85,7 @@ def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = 
 
 
 def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
-    """Returns the states the job may be in now, so far as its outcome and its lease tell."""
+    """Returns the states that the job may be in now, judged by its outcome and lease."""
     rows: list[Row] = connection.execute(QUERIES["job_standing"], (job,)).fetchall()
     if not rows:
         return frozenset()
@@ -101,7 +105,7 @@ def _is_trimmed(connection: apsw.Connection, created_at: int) -> bool:
 
 
 def _spans(connection: apsw.Connection, times: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns the numbers of the first and last event at each time, by halving the log."""
+    """Returns the numbers of the first and last event at each time, by bisecting the log."""
     newest: list[Row] = connection.execute(QUERIES["newest_event_seq"]).fetchall()
     log = range(1, newest[0][0] + 1)
 
@@ -142,7 +146,7 @@ class SqliteJobs(Jobs):
         await self._session.many("put_dependents", "iio", rows)
 
     async def _filled_chunks(self, job: int, more: Sequence[int]) -> list[tuple[int, int, bytes]]:
-        """Returns the job's last chunk filled up, and those that follow it."""
+        """Returns the job's last chunk, filled up, and the chunks that follow."""
         last = await self._session.fetch("last_dependents", job)
         number, edges = (last[0][0], unpack(last[0][1])) if last else (0, ())
         edges += tuple(more)
@@ -164,7 +168,7 @@ class SqliteCatalog(Catalog):
     _session: SqliteSession
 
     async def follow_timeline(self) -> None:
-        """Knows of no timelines."""
+        """Returns None: SQLite has no timelines."""
 
     async def jump_ids(self, now: int) -> Gap:
         newest = (await self._session.fetch("newest_ids"))[0]
@@ -177,7 +181,7 @@ class SqlitePlacement(Placement):
     __slots__ = ()
 
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
-        """Reads them one by one: a claim asks for few, and there is nothing to lock."""
+        """Reads them one by one: a claim needs few, and there is nothing to lock."""
         del wait
         found: dict[RateKey, RateRow] = {}
         for key in sorted(keys):
@@ -212,10 +216,14 @@ class SqliteLimits(Limits):
 
 
 class SqliteLog(Log):
-    """Implements `Log` on SQLite."""
+    """Implements `Log` on SQLite, where each server has counters of its own."""
 
-    __slots__ = ()
+    __slots__ = ("_server",)
     _session: SqliteSession
+
+    def __init__(self, session: SqliteSession, server: str) -> None:
+        super().__init__(session)
+        self._server = server
 
     async def append(self, events: Sequence[Event]) -> None:
         await self._session.many("insert_events", "iiiiiiiiiooo", events)
@@ -254,7 +262,7 @@ class SqliteRetention(Retention):
     __slots__ = ()
 
     async def try_lock(self) -> bool:
-        """Always gets the turn: SQLite runs one transaction at a time."""
+        """Returns True: SQLite runs one transaction at a time."""
         return True
 
     async def remove_jobs(self, ids: Sequence[int]) -> None:
@@ -275,4 +283,51 @@ class SqliteRetention(Retention):
         await self.drop_baseline(BaselineKind.WORKFLOW, numbers)
 
     async def forget_commits(self) -> None:
-        """It keeps none: no answer is lost."""
+        """Does nothing: SQLite keeps no marks, since no answer is lost."""
+
+
+class SqliteViews(Views):
+    """Implements `Views` on SQLite: a job is combined from one read per table."""
+
+    async def _look(
+        self,
+        sources: tuple[Source, ...] | list[int],
+        wanted: JobFilter,
+        row_filter: RowFilter,
+        stretch: Stretch,
+    ) -> Seen:
+        if sources != (Source.JOBS,) or row_filter.is_open:
+            return await super()._look(sources, wanted, row_filter, stretch)
+        query = "scan_ended" if stretch.down else "scan_ended_up"
+        rows = await self._session.rows(Candidate, query, stretch.start, stretch.width)
+        ended = len(rows) < stretch.width
+        return Seen(row_filter.passing(rows), len(rows), rows[-1].job if rows else 0, ended)
+
+    async def _ready_first(self, shapes: Sequence[int], after: Place, count: int) -> list[Place]:
+        probes = [(shape, *after, count) for shape in shapes]
+        rows = await self._session.fetch_many("ready_first", "iiii", probes)
+        return sorted((rank, job) for rank, job in rows)[:count]
+
+    async def _views(self, ids: Sequence[int]) -> list[JobRecord]:
+        """Returns these jobs in this order."""
+        if not ids:
+            return []
+        records = await self._records(ids)
+        unfinished = [job for job in ids if job in records and records[job].facts.is_open]
+        leases = await self._leases(unfinished)
+        waiting = [job for job in unfinished if job not in leases]
+        found = sorted(await self._standings(waiting), key=lambda row: row.state, reverse=True)
+        places = {row.job: row for row in found}
+        last = {record.facts.worker for record in records.values()}
+        held = {lease.worker for lease in leases.values()}
+        names = await self.worker_names({n for n in last if n is not None} | held)
+        logs, progress = await self._files.logs(ids), await self._files.progress(ids)
+        dynamic = await self._files.dynamic(ids)
+        return [
+            make_view(
+                records[job], leases.get(job), places.get(job), names, logs.get(job, ()),
+                progress.get(job), dynamic.get(job),
+            )
+            for job in ids
+            if job in records
+        ]  # fmt: skip

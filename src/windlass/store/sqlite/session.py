@@ -1,7 +1,7 @@
 """One connection in one transaction: runs named statements at once, without waiting.
 
-SQLite never suspends, so a transaction that reaches its end without giving up control is atomic by
-construction. One that waits for something else would let others in between, and is refused.
+SQLite never suspends, so a transaction that runs to its end without yielding is atomic by
+construction. One that waits for something else would let others in, and is refused.
 """
 
 from collections.abc import Awaitable, Iterable, Sequence
@@ -18,7 +18,7 @@ from windlass.store.sqlite.statements import QUERIES, SEQUENCES, BulkInsert, int
 
 T = TypeVar("T")
 SHAPE: Final = "shape"
-OTHERS: Final = ""  # stands for sequences that have given nothing yet
+OTHERS: Final = ""  # no number of this sequence was given yet
 R = TypeVar("R", bound=tuple[Any, ...])
 _encode = msgspec.json.encode
 _integers = msgspec.json.Decoder(tuple[int, ...]).decode
@@ -41,7 +41,7 @@ def drive(coroutine: Awaitable[T]) -> T:
 
 
 class Sequences:
-    """The last number given of each sequence; every one begins at 1."""
+    """The last number given by each sequence; sequences start at 1."""
 
     def __init__(self, saved: Iterable[tuple[str, int]] = ()) -> None:
         self._saved = dict(saved)
@@ -54,11 +54,11 @@ class Sequences:
         return range(last + 1, last + count + 1)
 
     def give_back(self, name: str) -> None:
-        """Takes back the number that was given last."""
+        """Takes back the last number."""
         self._given[name] -= 1
 
     def jump(self, newest: int, now_ms: int) -> int:
-        """Lets all sequences go on after the number it returns, which is above `newest`."""
+        """Continues all sequences after the number it returns, which is above `newest`."""
         names = {OTHERS, *self._saved, *self._given} - {SHAPE}
         first = first_after(max(newest, *map(self._last, names)), now_ms)
         self._given.update(dict.fromkeys(names, first))
@@ -66,11 +66,11 @@ class Sequences:
         return first
 
     def unsaved(self) -> list[tuple[str, int]]:
-        """Returns what the transaction in force must write."""
+        """Returns the numbers that the current transaction must write."""
         return list(self._given.items())
 
     def reload(self, saved: Iterable[tuple[str, int]]) -> None:
-        """Reads the numbers again after another process has given some."""
+        """Reads the numbers again after another process has used some."""
         self._saved = dict(saved)
 
     def committed(self) -> None:
@@ -78,7 +78,7 @@ class Sequences:
         self._given.clear()
 
     def rolled_back(self) -> None:
-        """Takes back the numbers given since the last commit."""
+        """Takes back all numbers given since the last commit."""
         self._given.clear()
 
     def _last(self, name: str) -> int:
@@ -179,5 +179,5 @@ class SqliteSession:
 
 @cache
 def _bulk(statement: str) -> BulkInsert | None:
-    """Returns how to insert many rows at once, unless the statement does something else."""
+    """Returns how to insert many rows at once, if the statement is an insert."""
     return BulkInsert(statement) if BulkInsert.fits(statement) else None

@@ -1,12 +1,11 @@
 """The statements of the .sql files, loaded once, and rows as SQLite stores them.
 
-Those that both databases share are written as PostgreSQL wants them. Here parameters get SQLite's
-form, an array becomes a table-valued function, and locks are left out, because one transaction runs
-at a time.
+Shared statements are written for PostgreSQL. Here parameters get SQLite's form, an array becomes a
+table-valued function, and locks are dropped, because one transaction runs at a time.
 
-Rows take as little Python each as can be. A statement for 25 rows takes about two thirds of the
-time of 25 statements for one, and leaves the other statements in apsw's cache, where each execution
-moves the ring on.
+Each row takes as little Python as possible. A statement for 25 rows takes about two thirds of the
+time of 25 statements, and does not evict the other statements from apsw's cache, a ring that each
+execution advances.
 """
 
 import re
@@ -35,9 +34,9 @@ _ONE_ROW = re.compile(r"^INSERT .* VALUES \(\?(?:, \?)*\)$")
 
 
 def adapt(statement: str) -> str:
-    """Returns a shared statement as SQLite takes it; one of SQLite's own stays as it is.
+    """Returns a shared statement in SQLite's form; SQLite's own statements stay as they are.
 
-    The number that a sequence gives becomes the last parameter.
+    A number from a sequence becomes the last parameter.
     """
     last = max((int(number) for number in _PARAMETER.findall(statement)), default=0)
     statement = _SEQUENCE.sub(f"?{last + 1}", statement)
@@ -46,7 +45,7 @@ def adapt(statement: str) -> str:
     return _LOCK.sub("", _PARAMETER.sub(r"?\1", statement))
 
 
-# One transaction runs at a time: what locks rows on PostgreSQL reads them here.
+# One transaction runs at a time: statements that lock on PostgreSQL only read here.
 _READS = {
     "lock_free_limits": "read_limits",
     "lock_jobs": "read_jobs",
@@ -86,7 +85,7 @@ def due_row(due: Due) -> Row:
 
 @cache
 def _packed(count: int) -> Struct:
-    """Returns the packer for this length, built once: a third of the time that an array takes."""
+    """Returns the packer for this length, built once; it takes a third of the time of an array."""
     return Struct(f"{count}q")
 
 
@@ -123,7 +122,7 @@ class BulkInsert:
 
     @staticmethod
     def fits(statement: str) -> bool:
-        """Returns whether this is such a statement."""
+        """Returns True if this is such a statement."""
         return _ONE_ROW.search(statement) is not None
 
     def run(self, connection: apsw.Connection, rows: Sequence[Sequence[object]]) -> None:

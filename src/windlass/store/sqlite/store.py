@@ -1,12 +1,12 @@
 """The store in one SQLite file.
 
 One connection writes, on the event loop's own thread: a transaction runs to its end in one step, so
-nothing comes between its statements. One of many rows runs in a thread, so that it does not hold
-the loop; others wait for it. Long reads and checkpoints have connections of their own.
+nothing comes between its statements. A transaction of many rows runs in a thread, so that it does
+not block the loop; others wait for it. Long reads and checkpoints have connections of their own.
 
-One process holds the file; others may work on it as guests. Each transaction sees first whether
-another process has written, and then trusts nothing that it remembers. An embedded client takes a
-file over when its server has been away for a while, and gives it back when the server starts again.
+One process holds the file; others may use it as guests. Each transaction first checks whether
+another process has written; if so, it trusts none of its caches. An embedded client takes a file
+over when its server has been away for a while, and gives it back when the server starts again.
 """
 
 import asyncio
@@ -29,14 +29,17 @@ from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.backup import newest_event, refuse_older
 from windlass.store.sqlite.channel import Hub, Link, ask_for_file
 from windlass.store.sqlite.connection import (
+    CORRUPT,
     Checkpoints,
+    as_unavailable,
     migrate,
     open_checkpointer,
     open_reader,
     open_writer,
+    raise_as_unavailable,
+    refusal,
     refuse_damaged,
 )
-from windlass.store.sqlite.faults import CORRUPT, as_unavailable, raise_as_unavailable, refusal
 from windlass.store.sqlite.file_lock import (
     SERVER,
     STAND_IN,
@@ -48,28 +51,28 @@ from windlass.store.sqlite.file_lock import (
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES, Row
 from windlass.store.sqlite.transaction import roles_over
-from windlass.store.store import News
+from windlass.store.store import Hearers, News
 
 T = TypeVar("T")
 log = structlog.get_logger()
-# A few tries at once outlast a passing lock; a longer one is the committer's to wait out.
+# A few tries at once outlast a short lock; the committer waits for a longer one.
 BUSY_TRIES = 20
-OPENING_MS = 10_000  # for another process that opens the same file or writes at that moment
+OPENING_MS = 10_000  # while another process opens the same file or writes
 _BEGIN = QUERIES["begin"]
 _BEGIN_READ = QUERIES["begin_read"]
 _COMMIT = QUERIES["commit"]
 _ROLL_BACK = QUERIES["roll_back"]
 _SAVE = QUERIES["save_sequence"]
 _VERSION = QUERIES["data_version"]
-GIVING_S: Final = 60.0  # for its running jobs to end or to be handed back
-TRIES: Final = 250  # after it has hung up, until its lock is free
+GIVING_S: Final = 60.0  # until its running jobs have ended or are handed back
+TRIES: Final = 250  # after it has closed the connection, until its lock is free
 PAUSE_MS: Final = 20
 
 
 class SqliteStore:
     """`Store` over one file; `open` makes one.
 
-    Tests and measurements look at its connections, `writer` and `reader`.
+    Tests and measurements use its connections, `writer` and `reader`.
     """
 
     def __init__(
@@ -84,7 +87,7 @@ class SqliteStore:
         self._checkpoints = Checkpoints(writer, self._mover)
         self._sequences = Sequences()
         self._server = server
-        # A transaction of many rows runs in a thread; the others wait for it, as they would anyway.
+        # Others wait for a transaction in a thread, as they would for one on the loop.
         self._turn = asyncio.Lock()
         self._read_session = SqliteSession(self.reader, Sequences())
         self._write_tx = roles_over(SqliteSession(writer, self._sequences), server)
@@ -94,10 +97,10 @@ class SqliteStore:
         self._catch_up()
         self._channel: Hub | Link | None = None
         self._asked: Callable[[], None] = lambda: None
-        self._hearers: dict[object, Callable[[News], None]] = {}
+        self._hearers = Hearers()
         self._is_open = True
         note_open(path)
-        self._damage = ""  # what to say about it once damage was found
+        self._damage = ""  # the message, once damage was found
         self._notes_newest = False
 
     @classmethod
@@ -110,12 +113,12 @@ class SqliteStore:
         blobs: str = "",
         restored: bool = False,
     ) -> "SqliteStore":
-        """Opens or create the file at `path`, and bring its schema up to date.
+        """Opens or creates the file at `path`, and brings its schema up to date.
 
-        `exclusive` refuses a second server on the same file; without it the store is a
-        guest's, which may become the holder's by `lead`. `blobs` is told to guests.
-        Raises `StoreUnavailable` if the file is in use, damaged, made by a newer Windlass,
-        or, unless it may be `restored`, a backup or an older copy of what was here.
+        `exclusive` refuses a second server on the same file; without it, the process is a guest,
+        which `lead` may make the holder. `blobs` is passed on to guests. Raises `StoreUnavailable`
+        if the file is in use, damaged, made by a newer Windlass or, unless it may be `restored`, a
+        backup or an older copy.
         """
         path = Path(path).absolute()
         if not path.exists():
@@ -154,20 +157,20 @@ class SqliteStore:
         return holding(self.path)
 
     async def join(self, vacant: Callable[[], None] = lambda: None) -> None:
-        """Begins to tell the other processes on this file, and to hear them.
+        """Starts exchanging news with the other processes on this file.
 
-        A guest calls `vacant` whenever nobody seems to hold the file: it may `lead` then.
+        A guest calls `vacant` when nobody seems to hold the file, so that it may `lead`.
         """
         if self._guard is not None:
-            self._channel = Hub(self.path, self._hear, self._asked)
+            self._channel = Hub(self.path, self._hearers.tell, self._asked)
         else:
-            self._channel = Link(self.path, self._hear, vacant)
+            self._channel = Link(self.path, self._hearers.tell, vacant)
         await self._channel.open()
 
     async def lead(self, kind: str, blobs: str, asked: Callable[[], None] = lambda: None) -> bool:
-        """Becomes the holder of the file; False while another process is.
+        """Becomes the holder of the file; returns False while another process is.
 
-        `asked` is called when a server wants the file: then it is time to `step_down`.
+        `asked` is called when a server wants the file, so that this process can `step_down`.
         """
         try:
             guard = FileLock(self.path, kind, blobs)
@@ -182,7 +185,7 @@ class SqliteStore:
         return True
 
     async def step_down(self, vacant: Callable[[], None]) -> None:
-        """Leaves the file to the server that has asked for it, and go on as a guest."""
+        """Leaves the file to the server that has asked for it, and continues as a guest."""
         guard, self._guard = self._guard, None
         if self._channel is not None:
             await self._channel.close()
@@ -226,7 +229,7 @@ class SqliteStore:
         return result
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
-        await give_way_if_long()  # nothing else here waits, however often somebody reads
+        await give_way_if_long()  # nothing else here yields, however often somebody reads
         tx = self._read_tx.at(self._tell_time())
         return self._on_reader(lambda: drive(work(tx)))
 
@@ -240,7 +243,7 @@ class SqliteStore:
         return await _finished(partial(self._read_alone, work, tx.now))
 
     def _read_alone(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]], now: int) -> T:
-        """Runs `work` over a connection of its own, in a thread."""
+        """Runs `work` over its own connection, in a thread."""
         reader = open_reader(self.path)
         try:
             session = SqliteSession(reader, Sequences())
@@ -254,7 +257,9 @@ class SqliteStore:
 
     @property
     def newest_mark(self) -> Mark | None:
-        """Returns the newest committed event; the writer may be in a transaction of a thread."""
+        """Returns the newest committed event. It uses the reader, as a thread may be using the
+        writer.
+        """
         if not self._is_open or self._damage:
             return None
         newest: list[Row] = self.reader.execute(QUERIES["newest_event"]).fetchall()
@@ -265,16 +270,10 @@ class SqliteStore:
             self._channel.tell(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
-        key = object()
-        self._hearers[key] = hear
-
-        def stop() -> None:
-            self._hearers.pop(key, None)
-
-        return stop
+        return self._hearers.add(hear)
 
     async def close(self) -> None:
-        """Closes all connections, the writer last: it tidies the WAL away."""
+        """Closes all connections, the writer last, since closing it removes the WAL."""
         if self._is_open:
             self._is_open = False
             note_closed(self.path)
@@ -288,12 +287,12 @@ class SqliteStore:
                 self._guard.release()
 
     def checkpoint(self) -> bool:
-        """Moves the WAL's pages into the database; returns whether no reader kept any back."""
+        """Moves the WAL's pages into the database; returns True if all were moved."""
         self._check_open()
         return self._checkpoints.run()
 
     def note_newest(self) -> None:
-        """Lets the file count as the one to continue, now and as it grows."""
+        """Records now, and as the file grows, that this is the file to continue."""
         self._notes_newest = True
         self._note_newest()
 
@@ -313,7 +312,7 @@ class SqliteStore:
                 self._fail(error)
 
     def _catch_up(self) -> None:
-        """Follows another process that has written: its numbers and its time count too."""
+        """Catches up with another process that has written: its numbers and its time count too."""
         execute = self.writer.execute
         self._version = execute(_VERSION).get
         saved: list[Row] = execute(QUERIES["sequences"]).fetchall()
@@ -322,18 +321,14 @@ class SqliteStore:
         self._now = max(self._now, newest[0][0] if newest else 0)
 
     def _note_newest(self) -> None:
-        """Notes how far the file has come; without that, an older copy is not recognized."""
+        """Records the newest event, by which an older copy is recognized."""
         if self._guard is not None and self._notes_newest:
             with suppress(apsw.Error, OSError):
                 self._guard.note(newest_event(self.writer))
 
-    def _hear(self, news: News) -> None:
-        for hear in list(self._hearers.values()):
-            hear(news)
-
     def _roll_back(self) -> None:
         self._sequences.rolled_back()
-        # Some errors, such as a full disk, have rolled back by themselves.
+        # Some errors, such as a full disk, roll back by themselves.
         if self.writer.in_transaction:
             self.writer.execute(_ROLL_BACK)
 
@@ -345,15 +340,15 @@ class SqliteStore:
             try:
                 return work()
             finally:
-                if self.reader.in_transaction:  # not after some errors, as above
+                if self.reader.in_transaction:  # some errors roll back by themselves
                     self.reader.execute(_ROLL_BACK)
         except apsw.Error as error:
             self._fail(error)
 
     def _fail(self, error: BaseException, committing: bool = False) -> NoReturn:
-        """Raises the error that callers know in place of SQLite's, or the error as it is.
+        """Raises `StoreUnavailable` for errors of the file, and others as they are.
 
-        Nothing is written to a damaged file any more: it could not be saved with the rest.
+        After damage nothing more is written: new rows could not be saved with the rest.
         """
         unavailable = as_unavailable(error, self.path, committing)
         if unavailable is None:
@@ -364,7 +359,7 @@ class SqliteStore:
         raise unavailable from error
 
     def _tell_time(self) -> int:
-        """Returns the clock's time, but never earlier than it was told before."""
+        """Returns the clock's time, but never one earlier than before."""
         self._now = max(self._now, self._clock.now_ms())
         return self._now
 
@@ -376,7 +371,7 @@ class SqliteStore:
 
 
 async def _finished(work: Callable[[], T]) -> T:
-    """Runs this in a thread, and does not leave before it has ended."""
+    """Runs this in a thread, and does not return before it has ended."""
     running = asyncio.get_running_loop().run_in_executor(None, work)
     with gc_paused():
         try:
@@ -395,7 +390,7 @@ async def _beside(
 
 
 async def open_held(path: Path, clock: Clock, blobs: str, restored: bool = False) -> SqliteStore:
-    """Opens a file as a server; an embedded client in its place gives it back first."""
+    """Opens a file as a server; an embedded client that stands in gives it back first."""
     asked = holding(path).kind == STAND_IN and await ask_for_file(path, GIVING_S)
     tries_left = TRIES if asked else 0
     while True:

@@ -9,9 +9,9 @@ from typing import Any
 import structlog
 
 from windlass.domain.job.job import DEFAULT_NAMESPACE
+from windlass.domain.matching.clauses import resource_key
 from windlass.domain.matching.indices import GPUS, VENDOR, without_shared
 from windlass.domain.matching.isolation import WEAKEST
-from windlass.domain.matching.resources import resource_key
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.ports.clock import Chance, Clock
 from windlass.ports.executor import Executor

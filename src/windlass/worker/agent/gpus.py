@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 
+from windlass.domain.matching.clauses import resource_key
 from windlass.domain.matching.indices import AMD, GPUS, VENDOR, indices_key
-from windlass.domain.matching.resources import resource_key
 from windlass.worker.agent.metadata import output_of
 
 NVIDIA: Final = "nvidia"

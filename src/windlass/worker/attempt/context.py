@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from windlass.domain.job.forms import JobLimits
+from windlass.domain.matching.clauses import CPUS
 from windlass.domain.matching.indices import variables
-from windlass.domain.matching.resources import CPUS
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Granted, Limits
 from windlass.ports.gateway import AttemptGateway

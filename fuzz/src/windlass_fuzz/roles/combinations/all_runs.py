@@ -34,6 +34,7 @@ from windlass_fuzz.roles.seed_runs import added
 from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.statistics.shares import Share, divide
 
+EARLY: Final = 2  # this part of the time for triage may be used while the engine runs
 PRUNE_MS: Final = 5 * 60_000  # time for pruning all corpora
 
 
@@ -165,7 +166,13 @@ class AllRuns:
         self.seed_problems = list(dict.fromkeys(known))
         self.tests = max(self.tests, len(session.selection.tests))
         self.chosen_by = self.chosen_by or session.selection.why
-        report.statistics = await run.fuzz(session, max(report.given_ms - own_ms, MIN_MS))
+        early = run.while_fuzzing(session, self._reserve_left() // waiting // EARLY)
+        left_ms = max(report.given_ms - own_ms, MIN_MS)
+        report.statistics = await run.fuzz(session, left_ms, early)
+        if early is not None:
+            self._spent_ms += early.spent_ms
+            self.reopened += early.reopened
+            self._note_found(report, early.found, early.reopened)
         report.why = sickness_of(report.statistics, run.combination.solver.health)
         report.outcome = "unhealthy" if report.why else "fuzzed"
         await self._examine(run, session, report, waiting)

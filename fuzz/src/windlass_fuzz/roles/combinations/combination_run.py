@@ -4,7 +4,7 @@ Without a matrix, the solver itself is the only combination.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +23,7 @@ from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.findings.untriaged import Untriaged
 from windlass_fuzz.reach.run_measure import RunMeasure, RunReach
+from windlass_fuzz.roles.combinations.while_fuzzing import WhileFuzzing
 from windlass_fuzz.roles.corpus import Corpus, prune
 from windlass_fuzz.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
 from windlass_fuzz.roles.findings_run import Examined, FindingsRun
@@ -76,7 +77,7 @@ class RunSite:
     """A commit that is fuzzed, and where: all its combinations share it.
 
     The commit is checked out in `sources`. Its changes are computed against `base`, or else against
-    its first parent.
+    its first parent. `file` files findings while the engine still runs.
     """
 
     pipeline: Pipeline
@@ -89,6 +90,7 @@ class RunSite:
     quiet_ms: int = 0
     notify: Callable[[str], None] = lambda _: None
     on_progress: Callable[[Statistics], None] = lambda _: None
+    file: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(slots=True)
@@ -134,7 +136,20 @@ class CombinationRun:
             self.site.pipeline, fresh_folder(self.site.work / folder), self.combination.name
         )
 
-    async def fuzz(self, session: Session, left_ms: int) -> Statistics:
+    def while_fuzzing(self, session: Session, allowance_ms: int) -> WhileFuzzing | None:
+        """Returns what triages failures while the engine runs, unless the first one ends it."""
+        if self.site.file is None or self.site.until_bug:
+            return None
+        work = fresh_folder(self.site.work / "early")
+        builds = BuildCache(self.site.pipeline, work / "builds", self.combination.name)
+        return WhileFuzzing(
+            self.findings(builds, work=work), session.build, self.site.commit, session.crashes,
+            allowance_ms, self.site.file,
+        )  # fmt: skip
+
+    async def fuzz(
+        self, session: Session, left_ms: int, early: WhileFuzzing | None = None
+    ) -> Statistics:
         """Runs tests and corpus unmodified, then the engine; keeps failing inputs in the bucket."""
         clock = self.site.pipeline.runtime.clock
         untriaged = self._untriaged()
@@ -149,14 +164,32 @@ class CombinationRun:
             count.bugs += await self._sift_corpus(session, until)
             left_ms = max(left_ms - (clock.now_ms() - began), MIN_MS)
             if not (self.site.until_bug and count.bugs):
-                count = added(count, await self._run_engine(session, left_ms))
+                count = added(count, await self._run_with(early, session, left_ms))
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
+            for path in [] if early is None else early.done:
+                path.unlink(missing_ok=True)
             await untriaged.keep(self.site.commit, session.crashes)
         if count.executions == 0:
             raise EngineFailed("the engine executed nothing; the run does not count")
         return count
+
+    async def _run_with(
+        self, early: WhileFuzzing | None, session: Session, left_ms: int
+    ) -> Statistics:
+        """Runs the engine, with the triage beside it."""
+        if early is None:
+            return await self._run_engine(session, left_ms)
+        stopped = asyncio.Event()
+        watching = asyncio.create_task(early.run_until(stopped))
+        try:
+            count = await self._run_engine(session, left_ms)
+            stopped.set()
+            await watching
+            return count
+        finally:
+            watching.cancel()
 
     async def _run_engine(self, session: Session, left_ms: int) -> Statistics:
         """Runs the engine for its time, or until it has found nothing new for a while.
@@ -188,17 +221,22 @@ class CombinationRun:
     ) -> Examined:  # fmt: skip
         """Checks known findings and triages failures; `catalogue` is what is known so far."""
         handling = self.findings(session.builds, catalogue)
+        if catalogue is not None:  # what was found while the engine ran is not in it yet
+            async for finding in handling.store.all(self.site.notify):
+                catalogue.put(finding)
         seen = await handling.examine(
             self.site.commit, session.build, session.crashes, deadline_ms, works, sickness
         )
         await self._untriaged().finish(self.site.commit, seen.left)
         return seen
 
-    def findings(self, builds: BuildCache, catalogue: Catalogue | None = None) -> FindingsRun:
+    def findings(
+        self, builds: BuildCache, catalogue: Catalogue | None = None, work: Path | None = None
+    ) -> FindingsRun:
         """Returns the handler for the findings of this combination."""
         return FindingsRun(
-            self.combination.solver, self.site.pipeline, self.site.work, builds, self.site.mirror,
-            self.site.notify, self.where, self.combination.env, catalogue,
+            self.combination.solver, self.site.pipeline, work or self.site.work, builds,
+            self.site.mirror, self.site.notify, self.where, self.combination.env, catalogue,
         )  # fmt: skip
 
     async def measure(self, session: Session, length_ms: int) -> RunReach | None:

@@ -100,6 +100,51 @@ def restored(
 
 
 @database.command
+def copy(
+    source: str,
+    target: str,
+    /,
+    *,
+    blobs_from: str | None = None,
+    blobs_to: str | None = None,
+    json: Json = False,
+) -> None:
+    """Copy a store from SQLite to PostgreSQL or back: all jobs, history, leases, ids and epochs.
+
+    Stop the servers of both first. Workers run on for `heartbeat_timeout`, and continue when the
+    servers of the target start at the same address. A copy that breaks off leaves the target empty:
+    run it again. Afterwards servers refuse to start on the source.
+
+    Parameters
+    ----------
+    source
+        sqlite:///path or postgresql://…
+    target
+        The other one, an empty database.
+    blobs_from
+        Where logs and artifacts are, if they are to be copied: file:///directory or
+        s3://bucket/prefix. What the target has already is not copied again.
+    blobs_to
+        Where to copy them.
+    """
+    from windlass.assembly.copying import copy_all
+
+    if (blobs_from is None) != (blobs_to is None):
+        raise Misused("--blobs-from and --blobs-to go together")
+    check_exists(source)
+    blobs = None if blobs_from is None or blobs_to is None else (blobs_from, blobs_to)
+    tables, files = asyncio.run(copy_all(source, target, blobs))
+    if json:
+        print_json({
+            "tables": [one._asdict() for one in tables], "files": files[0], "bytes": files[1],
+        })  # fmt: skip
+        return
+    rows = [(one.name, one.rows, one.digest[:16]) for one in tables if one.rows]
+    print_table(("table", "rows", "digest"), rows, "the store was empty")
+    say(f"both sides have the same rows; {readable_size(files[1])} of logs and artifacts copied")
+
+
+@database.command
 def token(
     name: str,
     /,

@@ -74,7 +74,7 @@ class FarmNames(NamedTuple):
         database = urlsplit(self.store)
         return {
             "host": self.host, "port": str(self.port), "address": self.address,
-            "listen": f"0.0.0.0:{self.servers[0].rpartition(':')[2]}",  # nosec B104
+            "listen": f"0.0.0.0:{self.servers[0].rpartition(':')[2]}",
             "store": self.store, "blobs": self.blobs, "secrets": self._secrets(),
             "names": _quoted(unique), "alternatives": ",".join(map(_alternative, unique)),
             "targets": _quoted(self.servers),

@@ -5,7 +5,7 @@
 -- After a quiet time the same transaction notifies other servers. That makes it wait for others
 -- that notify, so doing it more often than the herald allows would slow all commits down.
 CREATE OR REPLACE FUNCTION submit_plain(
-    by_server text, by_slot smallint, own_mark bigint, latest bigint, new_specs bytea[],
+    own_mark bigint, latest bigint, new_specs bytea[],
     new_shapes integer[], new_flags integer[], new_ranks bigint[], new_bases integer[],
     new_timeouts bigint[], new_idles bigint[], one_shape integer, one_flags integer,
     one_rank bigint, one_base integer, one_timeout bigint, one_idle bigint,
@@ -45,10 +45,8 @@ BEGIN
         RETURNING jobs.shape, jobs.rank, jobs.id
     )
     INSERT INTO ready (shape, rank, job, attempt) SELECT e.shape, e.rank, e.id, 0 FROM entered e;
-    INSERT INTO counters (server, slot, name, value)
-    SELECT by_server, by_slot, u.name, u.delta
-    FROM unnest(depth_names, depth_values) AS u (name, delta)
-    ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value;
+    INSERT INTO counters (name, value)
+    SELECT u.name, u.delta FROM unnest(depth_names, depth_values) AS u (name, delta);
     PERFORM note_commit(own_mark, latest, true);
     IF tell_before IS NOT NULL THEN
         PERFORM pg_notify('windlass', tell_before || string_agg(

@@ -4,19 +4,19 @@
 -- than wanted, or if the sync needs the normal path.
 CREATE OR REPLACE FUNCTION sync_gated(
     limit_shapes integer[], limit_ids bigint[],
-    by_server text, by_slot smallint, latest bigint,
+    latest bigint,
     who bigint, whose bigint, said bigint, again boolean, received bigint, described bytea,
-    beat_ms bigint, want integer, new_state smallint, slack_ms bigint, least_attempt integer,
+    beat_ms bigint, want integer, holds integer, new_state smallint, slack_ms bigint, least_attempt integer,
     refreshed_at bigint, bound_ttl_ms bigint, refresh_ms bigint, following bigint[],
     probe_shapes integer[], probe_ranks bigint[], probe_jobs bigint[], probe_counts integer[],
     probe_depths text[],
     done_jobs bigint[], done_attempts integer[], done_codes integer[], done_results bytea[],
     one_attempt integer, one_code integer, one_result bytea,
-    OUT moment bigint, OUT asked integer, OUT looked boolean,
+    OUT moment bigint, OUT asked integer, OUT looked integer,
     OUT given_jobs bigint[], OUT given_attempts integer[], OUT given_leases bigint[],
     OUT timeouts bigint[], OUT idles bigint[], OUT specs bytea[],
     OUT cursor_ranks bigint[], OUT cursor_jobs bigint[],
-    OUT left_shapes integer[], OUT left_ranks bigint[], OUT left_jobs bigint[],
+    OUT left_shapes integer[], OUT left_ranks bigint[], OUT left_jobs bigint[], OUT held integer,
     OUT given_shapes integer[], OUT freed bigint[]
 ) LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
@@ -38,10 +38,10 @@ BEGIN
         WHERE l.job = ANY (done_jobs) AND l.worker = who AND l.incarnation = whose;
     END IF;
     SELECT * INTO moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts, idles,
-                  specs, cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs
+                  specs, cursor_ranks, cursor_jobs, left_shapes, left_ranks, left_jobs, held
     FROM sync_plain(
-        by_server, by_slot, latest, who, whose, said, again, received, described,
-        beat_ms, want, new_state, slack_ms, least_attempt, refreshed_at, bound_ttl_ms,
+        latest, who, whose, said, again, received, described,
+        beat_ms, want, holds, new_state, slack_ms, least_attempt, refreshed_at, bound_ttl_ms,
         refresh_ms, following, probe_shapes, probe_ranks, probe_jobs, probe_counts,
         probe_depths, done_jobs, done_attempts, done_codes, done_results, one_attempt,
         one_code, one_result

@@ -2,6 +2,12 @@
 -- dependencies, limits or workflows). `moment` is NULL, and nothing is written, if the sync needs
 -- more than that: the engine then runs the normal path. A sync that changes nothing locks nothing.
 --
+-- `holds` is how many leases the server believes the worker has at most (NULL: it does not know), and
+-- `held` how many it has afterwards. They are counted only if that leaves less room than wanted, and
+-- the worker's row is written only with its heartbeat: where a snapshot is held open elsewhere, the
+-- dead entries of ended leases and the dead versions of such a row stay, and every sync would pass
+-- all of them.
+--
 -- Locks come in the order of all transactions (worker, jobs, places); events come last, after the
 -- shared advisory lock that `append_events` takes as well.
 --
@@ -10,24 +16,24 @@
 --
 -- The body is long on purpose: split into functions of 70 lines it takes a tenth more CPU time.
 CREATE OR REPLACE FUNCTION sync_plain(
-    by_server text, by_slot smallint, latest bigint, who bigint, whose bigint, said bigint,
-    again boolean, received bigint, described bytea, beat_ms bigint, want integer,
+    latest bigint, who bigint, whose bigint, said bigint,
+    again boolean, received bigint, described bytea, beat_ms bigint, want integer, holds integer,
     new_state smallint, slack_ms bigint, least_attempt integer, refreshed_at bigint,
     bound_ttl_ms bigint, refresh_ms bigint, following bigint[], probe_shapes integer[],
     probe_ranks bigint[], probe_jobs bigint[], probe_counts integer[], probe_depths text[],
     done_jobs bigint[], done_attempts integer[], done_codes integer[], done_results bytea[],
     one_attempt integer, one_code integer, one_result bytea,
-    OUT moment bigint, OUT asked integer, OUT looked boolean, OUT given_jobs bigint[],
+    OUT moment bigint, OUT asked integer, OUT looked integer, OUT given_jobs bigint[],
     OUT given_attempts integer[], OUT given_leases bigint[], OUT timeouts bigint[],
     OUT idles bigint[], OUT specs bytea[], OUT cursor_ranks bigint[], OUT cursor_jobs bigint[],
-    OUT left_shapes integer[], OUT left_ranks bigint[], OUT left_jobs bigint[]
+    OUT left_shapes integer[], OUT left_ranks bigint[], OUT left_jobs bigint[], OUT held integer
 ) LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     clock bigint := windlass_now();
     finishing integer := cardinality(done_jobs);
     found_some boolean;
-    held integer;
     told record;
+    began timestamptz;
     writes boolean;
     beats boolean;
     bound bigint[] := following;
@@ -46,7 +52,6 @@ BEGIN
     SELECT EXISTS (SELECT FROM leases l WHERE l.worker = who
              AND (l.state IN ({state.canceling}, {state.timed_out}) OR l.suspicion IS NOT NULL))
            OR want > 0 AND EXISTS (SELECT FROM due d WHERE d.at <= clock),
-           CASE WHEN want > 0 THEN (SELECT count(*) FROM leases l WHERE l.worker = who) END,
            CASE WHEN want <= 0 THEN false WHEN cardinality(probe_shapes) = 1 THEN EXISTS (
                SELECT FROM ready r WHERE r.shape = probe_shapes[1]
                AND (r.rank, r.job) >= (probe_ranks[1], probe_jobs[1])
@@ -55,7 +60,7 @@ BEGIN
                WHERE EXISTS (SELECT FROM ready r
                              WHERE r.shape = p.shape AND (r.rank, r.job) >= (p.rank, p.job))
            ) END
-    INTO unfit, held, found_some;
+    INTO unfit, found_some;
     IF unfit THEN
         RETURN;
     END IF;
@@ -63,7 +68,7 @@ BEGIN
     IF NOT writes THEN
         SELECT w.last_seen, w.slots INTO told FROM workers w
         WHERE w.id = who AND w.incarnation = whose AND w.status = {worker.online}
-          AND w.seq + CASE WHEN again THEN 0 ELSE 1 END <= said AND w.last_lease <= received
+          AND w.seq + CASE WHEN again THEN 0 ELSE 1 END <= said
           AND sha256(convert_to(w.static || E'\n' || w.dynamic, 'UTF8')) = described;
         IF NOT FOUND THEN
             RETURN;
@@ -73,7 +78,7 @@ BEGIN
     IF writes THEN
         SELECT w.last_seen, w.slots INTO told FROM workers w
         WHERE w.id = who AND w.incarnation = whose AND w.status = {worker.online}
-          AND w.seq + CASE WHEN again THEN 0 ELSE 1 END <= said AND w.last_lease <= received
+          AND w.seq + CASE WHEN again THEN 0 ELSE 1 END <= said
           AND sha256(convert_to(w.static || E'\n' || w.dynamic, 'UTF8')) = described
         FOR NO KEY UPDATE;
         IF NOT FOUND THEN
@@ -81,6 +86,15 @@ BEGIN
         END IF;
     END IF;
     beats := NOT again AND clock - told.last_seen >= beat_ms;
+    -- What the worker has not heard of is sent again, by the normal path.
+    SELECT EXISTS (SELECT FROM leases l WHERE l.worker = who AND l.lease > received),
+           CASE WHEN want <= told.slots - holds + finishing THEN holds
+                WHEN want > 0 THEN (SELECT count(*) FROM leases l WHERE l.worker = who)
+           END
+    INTO unfit, held;
+    IF unfit THEN
+        RETURN;
+    END IF;
 
     IF finishing > 0 THEN
         WITH locked AS MATERIALIZED (
@@ -94,7 +108,6 @@ BEGIN
     END IF;
 
     asked := coalesce(greatest(0, least(want, told.slots - held + finishing)), 0);
-    looked := false;
     IF asked > 0 AND found_some AND cardinality(probe_shapes) = 1 THEN
         SELECT array_agg(r.shape), array_agg(r.rank), array_agg(r.job),
                array_agg(greatest(r.attempt + 1, least_attempt + r.attempt % {attempt.per_epoch})), array_agg(r.tied),
@@ -135,10 +148,11 @@ BEGIN
     END IF;
     IF asked > 0 AND clock - refreshed_at
        >= (CASE WHEN taking < asked THEN refresh_ms ELSE bound_ttl_ms + 1 END) THEN
-        looked := probes_cover_ready(probe_shapes, probe_ranks, probe_jobs);
-        IF NOT looked THEN
+        began := clock_timestamp();
+        IF NOT probes_cover_ready(probe_shapes, probe_ranks, probe_jobs) THEN
             RETURN;
         END IF;
+        looked := extract(epoch FROM clock_timestamp() - began) * 1000;
     END IF;
     left_shapes := shapes[taking + 1 :];
     left_ranks := ranks[taking + 1 :];
@@ -182,25 +196,16 @@ BEGIN
         )
         SELECT array_agg(g.lease ORDER BY g.place) INTO given_leases FROM given g;
     END IF;
-    IF beats OR taking > 0 OR finishing > 0 THEN
-        UPDATE workers w SET
-            seq = CASE WHEN taking > 0 OR finishing > 0 THEN said ELSE w.seq END,
-            last_seen = CASE WHEN beats THEN clock ELSE w.last_seen END,
-            last_lease = CASE WHEN taking > 0 THEN given_leases[taking] ELSE w.last_lease END
+    IF beats THEN
+        UPDATE workers w SET seq = said, last_seen = clock,
+            last_lease = greatest(w.last_lease, received, given_leases[taking])
         WHERE w.id = who;
     END IF;
-    IF taking > 0 AND cardinality(probe_depths) = 1 THEN
-        INSERT INTO counters (server, slot, name, value)
-        VALUES (by_server, by_slot, probe_depths[1], -taking)
-        ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value;
-    ELSIF taking > 0 THEN
-        INSERT INTO counters (server, slot, name, value)
-        SELECT by_server, by_slot, p.depth, -sum(c.count)
-        FROM (SELECT u.shape, count(*) AS count FROM unnest(shapes[:taking]) AS u (shape)
-              GROUP BY u.shape) AS c
+    IF taking > 0 THEN
+        INSERT INTO counters (name, value)
+        SELECT p.depth, -count(*) FROM unnest(shapes[:taking]) AS c (shape)
         JOIN unnest(probe_shapes, probe_depths) AS p (shape, depth) ON p.shape = c.shape
-        GROUP BY p.depth ORDER BY p.depth
-        ON CONFLICT (server, slot, name) DO UPDATE SET value = counters.value + excluded.value;
+        GROUP BY p.depth;
     END IF;
     IF taking > 0 OR finishing > 0 THEN
         PERFORM pg_advisory_xact_lock_shared(1464421956, 1);
@@ -223,5 +228,6 @@ BEGIN
                 THEN array_fill({state.assigned}, ARRAY[taking]) END
         ) AS u (job, attempt, before);
     END IF;
+    held := held - finishing + taking;
     moment := clock;
 END $$;

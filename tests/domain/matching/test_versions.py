@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.domain.values.versions import parse_specifier, parse_version, satisfies
+from windlass.domain.matching.clauses import parse_specifier, parse_version, satisfies
 
 
 @pytest.mark.parametrize(
