@@ -9,7 +9,7 @@ import pytest
 
 from tests.dashboard import fuzz_bucket
 from tests.deploy.files import ALERTS, DASHBOARD, alerts, grouped_by, queries, selectors
-from tests.deploy.thresholds import CASES, promtool_file
+from tests.deploy.thresholds import CASES, promtool_files
 from tests.server.metrics.test_page import busy, page_of, series_of
 from tests.support.debian import find_program, missing_reason
 from tests.support.running import run
@@ -87,8 +87,7 @@ def test_every_alert_has_a_case_below_and_above_its_threshold() -> None:
 
 @pytest.mark.skipif(find_program("promtool") is None, reason=missing_reason("promtool") or "")
 def test_alerts_fire_above_their_thresholds_and_not_below(tmp_path: Path) -> None:
-    path = tmp_path / "cases.yml"
-    path.write_text(promtool_file(ALERTS))
-    command = [find_program("promtool") or "", "test", "rules", str(path)]
+    files = map(str, promtool_files(ALERTS, tmp_path))
+    command = [find_program("promtool") or "", "test", "rules", *files]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr

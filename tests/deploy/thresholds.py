@@ -1,7 +1,7 @@
 """For each alert, series with which it fires and series with which it does not."""
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -112,14 +112,27 @@ CASES: Final = (
 )  # fmt: skip
 
 
-def promtool_file(rules: Path) -> str:
-    """What `promtool test rules` checks: every case, by the name of its alert."""
-    tests = []
-    for case in CASES:
-        tests.append(_test(case, case.fires, [{"labels": "{}", "value": 1}]))
-        tests += [_test(case, quiet, []) for quiet in case.quiet]
-    told = {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}
-    return yaml.safe_dump(told)
+def promtool_files(rules: Path, folder: Path) -> list[Path]:
+    """Writes what `promtool test rules` checks: a file for each alert, and its rules beside it.
+
+    With the rules of all alerts it would evaluate each of them in the cases of all others.
+    """
+    groups = yaml.safe_load(rules.read_text())["groups"]
+    return [_write_case(case, groups, folder) for case in CASES]
+
+
+def _write_case(case: Case, groups: list[dict[str, Any]], folder: Path) -> Path:
+    kept = [
+        {**group, "rules": [r for r in group["rules"] if r.get("alert", case.alert) == case.alert]}
+        for group in groups
+    ]
+    rules, tests = folder / f"{case.alert}.rules.yml", folder / f"{case.alert}.tests.yml"
+    rules.write_text(yaml.safe_dump({"groups": kept}))
+    told = [_test(case, case.fires, [{"labels": "{}", "value": 1}])]
+    told += [_test(case, quiet, []) for quiet in case.quiet]
+    file = {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": told}
+    tests.write_text(yaml.safe_dump(file))
+    return tests
 
 
 def _test(case: Case, series: Series, expected: list[dict[str, object]]) -> dict[str, object]:

@@ -61,7 +61,7 @@ def test_a_job_over_its_time_is_stopped_and_times_out(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent():
             argv = ["sh", "-c", "echo $$; exec sleep 1000"]
-            job = await rig.submit(*argv, timeout_ms=300, retries=0)
+            job = await rig.submit(*argv, timeout_ms=3_000, retries=0)
             (pid,) = await rig.files.log_line(job)
             witness = Witness(int(pid))
             record = await rig.ended(job)

@@ -12,10 +12,9 @@ from typing import Literal
 import structlog
 
 from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.ports.clock import Clock
-from windlass.ports.gateway import AttemptGateway, Holder
+from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext
-from windlass.worker.attempt.secrets import Mask, Masker
+from windlass.worker.attempt.secrets import Mask
 
 READ = 65_536
 CHUNK = 262_144  # maximum bytes in one call
@@ -26,22 +25,28 @@ MARKER_ROOM = 80
 PACE_MS = 100  # slow output is sent in calls this far apart
 PATIENCE = 60  # consecutive failed calls before the log is given up
 RETRY_MS = 1_000
+KNOWN_MS = 2_000  # until the first bytes of a log must be stored
+DRAIN_MS = 2_000  # how long a pipe may stay open after its job has ended
 
 log = structlog.get_logger()
 
 
-class LogPump:
-    """The log of one attempt. Nothing is created before there is output."""
+class AttemptLog:
+    """Sends output, with secrets masked; `active` is called with every output.
+
+    Nothing is created on the server before there is output.
+    """
 
     def __init__(
-        self, gateway: AttemptGateway, holder: Holder, limit: int, clock: Clock,
-        active: Callable[[], None], masker: Masker | None = None,
-    ) -> None:  # fmt: skip
-        self._gateway = gateway
+        self, context: AgentContext, holder: Holder, mask: Mask | None, active: Callable[[], None]
+    ) -> None:
+        self._gateway = context.gateway
         self._holder = holder
-        self._clock = clock
+        self._clock = context.clock
         self._active = active
-        self._masker = masker  # its held-back bytes may be the beginning of a secret
+        # Its held-back bytes may be the beginning of a secret.
+        self._masker = None if mask is None else mask.stream()
+        limit = context.log_limit
         self._held_up: list[Callable[[], None]] = []  # callers that wait for room
         self._tail_room = min(TAIL, limit // 2) if limit else 0
         # With the marker in between, everything stays within the limit. -1: no limit.
@@ -50,21 +55,21 @@ class LogPump:
         self._tail = bytearray()
         self._cut = 0
         self._sent = 0
-        self._dropped = 0  # discards bytes
+        self._dropped = 0  # bytes
         self._pipes: dict[int, bool] = {}  # descriptor → whether it is being read
         self._news = asyncio.Event()
         self._rush = asyncio.Event()
         self._closed = False
         self._lost = False
-        self.peak_memory = 0  # total bytes, known at the end
+        self._peak_memory = 0  # bytes of the job, known at the end
         self._over = asyncio.Event()  # the job has ended, and its log with it
         self._ends = asyncio.Event()
         self._ends.set()
         self._known = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._send())
 
-    def feed(self, data: bytes) -> None:
-        """Takes output that came in a message."""
+    def write(self, data: bytes) -> None:
+        """Adds output."""
         self._active()
         if self._masker is not None:
             data = self._masker.feed(data)
@@ -113,7 +118,7 @@ class LogPump:
         if not data:
             self._detach(fd)
             return
-        self.feed(data)
+        self.write(data)
         if len(self._head) >= HIGH:
             for pipe, reading in self._pipes.items():
                 if reading:
@@ -140,20 +145,19 @@ class LogPump:
         if not self._pipes:
             self._ends.set()
 
-    async def drained(self, patience_ms: int) -> None:
-        """Waits until the pipes have ended; a pipe held by a stray process is cut off."""
+    async def known(self) -> None:
+        """Waits until the pipes have ended and the server knows of the log.
+
+        Otherwise a follower of the job could take the missing log for its end. A pipe held by a
+        stray process is cut off.
+        """
+        loop = asyncio.get_running_loop()
         if self._pipes:
-            timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._cut_off)
+            timer = loop.call_later(DRAIN_MS / 1000, self._cut_off)
             await self._ends.wait()
             timer.cancel()
-
-    async def known(self, patience_ms: int) -> None:
-        """Waits until the server knows of the log.
-
-        Otherwise a follower of the job could take the missing log for its end.
-        """
         if (self._head or self._tail) and not self._known.is_set():
-            timer = asyncio.get_running_loop().call_later(patience_ms / 1000, self._known.set)
+            timer = loop.call_later(KNOWN_MS / 1000, self._known.set)
             await self._known.wait()
             timer.cancel()
 
@@ -161,8 +165,11 @@ class LogPump:
         for fd in list(self._pipes):
             self._detach(fd)
 
-    async def finish(self) -> None:
-        """Sends the rest of the output and ends the log."""
+    async def finish(self, peak_memory: int, lost: bool) -> None:
+        """Sends the rest and ends the log; drops it if the lease is lost."""
+        self._peak_memory = peak_memory
+        if lost:
+            self._drop()
         self._cut_off()
         if self._masker is not None:
             self._add(self._masker.flush())
@@ -183,16 +190,6 @@ class LogPump:
         self._news.set()
         self._rush.set()
         await self._task
-
-    def abandon(self) -> None:
-        """Drops a log that nobody wants any more."""
-        self._drop()
-        self._cut_off()
-        self._closed = True
-        self._over.set()
-        self._let_go()
-        self._news.set()
-        self._rush.set()
 
     async def _send(self) -> None:
         failures = 0
@@ -255,7 +252,7 @@ class LogPump:
         for _ in range(PATIENCE):
             try:
                 await self._gateway.end_log(
-                    self._holder, self._sent + self._dropped, state, self.peak_memory
+                    self._holder, self._sent + self._dropped, state, self._peak_memory
                 )
             except Conflict:
                 return
@@ -263,45 +260,3 @@ class LogPump:
                 await self._clock.sleep_ms(RETRY_MS)  # The store's disk may be full.
             else:
                 return
-
-
-KNOWN_MS = 2_000  # until the first bytes of a log must be stored
-DRAIN_MS = 2_000  # how long a pipe may stay open after its job has ended
-
-
-class AttemptLog:
-    """Sends output, with secrets masked; `active` is called with every output."""
-
-    __slots__ = ("_pump",)
-
-    def __init__(
-        self, context: AgentContext, holder: Holder, mask: Mask | None, active: Callable[[], None]
-    ) -> None:
-        self._pump = LogPump(
-            context.gateway, holder, context.log_limit, context.clock, active,
-            None if mask is None else mask.stream(),
-        )  # fmt: skip
-
-    def write(self, data: bytes) -> None:
-        """Adds output."""
-        self._pump.feed(data)
-
-    def attach(self, fd: int) -> None:
-        """Reads output from this pipe from now on."""
-        self._pump.attach(fd)
-
-    def full(self, resume: Callable[[], None]) -> bool:
-        """Returns whether more output should wait; `resume` is called when there is room again."""
-        return self._pump.full(resume)
-
-    async def known(self) -> None:
-        """Waits until the pipes have ended and the server knows of the log."""
-        await self._pump.drained(DRAIN_MS)
-        await self._pump.known(KNOWN_MS)
-
-    async def finish(self, peak_memory: int, lost: bool) -> None:
-        """Sends the rest and ends the log; drops it if the lease is lost."""
-        if lost:
-            self._pump.abandon()
-        self._pump.peak_memory = peak_memory
-        await self._pump.finish()
