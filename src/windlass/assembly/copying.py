@@ -122,6 +122,8 @@ class SqliteTables:
             await give_way()
 
     async def write(self, table: str, columns: Sequence[Column], rows: list[Row]) -> None:
+        if table == "counters":  # which name who counted
+            columns, rows = [*columns, Column("server", "text")], [(*row, "s1") for row in rows]
         kept = [column for column in columns if _in_sqlite(table, column.name)]
         self._insert(table, table, kept, columns, rows)
         if table == "jobs":
@@ -244,15 +246,11 @@ class PostgresTables:
 
 def _in_sqlite(table: str, column: str) -> bool:
     """Returns whether SQLite's table of that name has the column."""
-    if table == "jobs":
-        return column not in ENDED or column in IN_BOTH
-    return (table, column) != ("counters", "slot")
+    return table != "jobs" or column not in ENDED or column in IN_BOTH
 
 
 def _read_as(table: str, column: str) -> str:
     """Returns the expression that reads a column of PostgreSQL from SQLite."""
-    if (table, column) == ("counters", "slot"):
-        return "0"
     if table == "jobs" and column in IN_BOTH:
         return f"ifnull(o.{column}, t.{column})"
     if table == "jobs" and column in ENDED:
@@ -289,18 +287,15 @@ def _converted(convert: Sequence[Any], row: Row) -> Row:
 
 
 def _summed(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
-    """Returns the counters with one row for all connections of a server."""
+    """Returns each counter once, whoever counted."""
     place = [column.name for column in columns].index
-    server, name, value = place("server"), place("name"), place("value")
-    sums: dict[tuple[str, str], int] = {}
+    name, value = place("name"), place("value")
+    sums: dict[str, int] = {}
     for row in rows:
-        key = row[server], row[name]
-        sums[key] = sums.get(key, 0) + row[value]
-    made: list[Row] = []
-    for (its_server, its_name), total in sums.items():
-        by_name = {"server": its_server, "name": its_name, "value": total, "slot": 0}
-        made.append(tuple(by_name[column.name] for column in columns))
-    return made
+        sums[row[name]] = sums.get(row[name], 0) + row[value]
+    return [
+        (its_name, total) if name < value else (total, its_name) for its_name, total in sums.items()
+    ]
 
 
 def _sequence(name: str) -> str:
@@ -404,7 +399,7 @@ async def _belonging(
 ) -> AsyncIterator[list[Row]]:
     """Yields the rows that are about the installation, and not about its database.
 
-    The counters of a server come added up: only PostgreSQL has several rows of one.
+    Counters come added up: each database has other rows of one.
     """
     if table == "counters":
         yield _summed(columns, [row async for chunk in side.read(table, columns) for row in chunk])
