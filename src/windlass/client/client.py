@@ -33,7 +33,7 @@ from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconne
 from windlass.client.service import Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
-from windlass.client.values.uploads import upload, with_uploads
+from windlass.client.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow, listed
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from windlass.client.errors import Delivery, JobFailed, ResultTimeout
+from windlass.client.results import read_result
 from windlass.client.service import LogChoice, Service
-from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError

@@ -25,7 +25,7 @@ from windlass.client.reconnect import (
     Reconnect,
 )
 from windlass.client.transport import CHECK, Transport
-from windlass.client.values.uploads import described, read
+from windlass.client.uploads import described, read
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import (
