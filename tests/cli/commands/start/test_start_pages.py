@@ -48,6 +48,16 @@ def test_the_commands_of_a_page_run(page: str, up: Program, tmp_path: Path) -> N
     assert all(carry_out(page, up, tmp_path))
 
 
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/coming-from").glob("*.md")), ids=lambda page: page.stem
+)
+def test_what_others_know_works_here(page: Path, up: Program, tmp_path: Path) -> None:
+    said = carry_out(f"../coming-from/{page.name}", up, tmp_path)
+    assert all(said)
+    # Tasks are shown in Python, which `test_docs_run.py` runs; the index has links only.
+    assert said or "```python" in page.read_text() or page.stem == "index"
+
+
 def test_the_commands_of_the_readme_run(up: Program, tmp_path: Path) -> None:
     install, minute = COMMANDS.findall((ROOT / "README.md").read_text())
     assert [line.partition("#")[0].strip() for line in install.splitlines()] == [
