@@ -1,4 +1,4 @@
-"""What mkdocs.yml asks of us: diagrams without a server of others, and links out of docs/.
+"""What mkdocs.yml asks of us: diagrams and fonts from here, links out of docs/, order of searches.
 
 `make docs` calls mkdocs, and mkdocs these functions by their names.
 """
@@ -11,14 +11,25 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 # The theme takes a `mermaid` that is there, and fetches one from elsewhere otherwise.
-MERMAID: Final = ROOT / "dashboard/node_modules/@mermaid-js/tiny/dist/mermaid.tiny.js"
 SCRIPT: Final = "assets/mermaid.js"
+# What is copied beside the pages, from the packages that the dashboard is built with.
+COPIED: Final = {
+    SCRIPT: "@mermaid-js/tiny/dist/mermaid.tiny.js",
+    "site/inter.woff2": "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
+    "site/jetbrains-mono.woff2": (
+        "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2"
+    ),
+}
+# A search shows these after the others: they are for people who change Windlass, or only names.
+LAST: Final = ("decisions/", "architecture/", "reference/http-types.md", "licences.md")
 LINK: Final = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]+)(?:#[^)\s]*)?\)")
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Names files outside of docs/, which the site does not have, instead of linking to them."""
+    """Names files outside of docs/ instead of linking to them, and ranks the page in searches."""
     folder = posixpath.dirname(page.file.src_uri)
+    if page.file.src_uri.startswith(LAST):
+        page.meta["search"] = {"boost": 0.1}
 
     def without_link(match: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join("docs", folder, match[2]))
@@ -36,5 +47,7 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any, **_: Any) -> None:
-    """Copies mermaid beside the pages."""
-    shutil.copyfile(MERMAID, Path(config["site_dir"]) / SCRIPT)
+    """Copies mermaid and the fonts."""
+    packages = ROOT / "dashboard" / "node_modules"
+    for target, source in COPIED.items():
+        shutil.copyfile(packages / source, Path(config["site_dir"]) / target)
