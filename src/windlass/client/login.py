@@ -110,7 +110,7 @@ async def _discover(session: aiohttp.ClientSession, issuer: str) -> Endpoints:
     url = issuer.rstrip("/") + "/.well-known/openid-configuration"
     found = _decode((await _request(session, "GET", url))[1], Endpoints)
     if found.issuer != issuer:
-        raise Conflict("wrong_issuer", f"{url} is of another issuer: {found.issuer[:200]}")
+        raise Conflict("wrong_issuer", f"{url} belongs to another issuer: {found.issuer[:200]}")
     for address in (found.token_endpoint, found.device_authorization_endpoint):
         _check_secure(address or issuer)
     return found
