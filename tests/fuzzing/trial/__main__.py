@@ -1,9 +1,10 @@
 """Plants bugs in real projects, lets the pipeline find them, and prints how well it did.
 
-    python -m tests.fuzzing.trial [--budget 4m] [--quiet 15s] [--keep DIR] [PROJECT ...]
+    python -m tests.fuzzing.trial [--budget 10m] [--quiet 15s] [--keep DIR] [PROJECT ...]
 
 Each project is pushed to step by step. After each push `windlass fuzz run` manages, builds, fuzzes
-and files with a tracker on loopback. All projects run at the same time.
+and files with a tracker on loopback; a tenth of the budget is for triage. All projects run at the
+same time.
 """
 
 import argparse
@@ -110,7 +111,7 @@ async def trial(names: list[str], folder: Path, budget: str, quiet: str) -> str:
 def main() -> None:
     """Runs the trial and prints its score."""
     options = argparse.ArgumentParser(prog="python -m tests.fuzzing.trial")
-    options.add_argument("--budget", default="4m", help="of each run of the fuzzer")
+    options.add_argument("--budget", default="10m", help="of each run of the fuzzer")
     options.add_argument("--quiet", default="15s", help="a run ends if it is quiet for so long")
     options.add_argument("--keep", type=Path, help="keep repositories, buckets and logs here")
     options.add_argument("names", nargs="*", metavar="PROJECT")

@@ -10,10 +10,11 @@ from tests.fuzzing.trial.planted import PUSHES, Change, Part, Planted
 BUILD = """\
 set -e
 case "$1" in
-production) flags="-O1 -fsanitize=fuzzer,address" ;;
-coverage) flags="-O0 -fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping" ;;
+production) flags="-fsanitize=fuzzer,address" ;;
+coverage) flags="-fsanitize=fuzzer -fprofile-instr-generate -fcoverage-mapping" ;;
 esac
-exec {compiler} -g -w -include assert.h -include stdint.h $flags -I. -o target *.{ending}
+flags="$flags -O0 -gline-tables-only -w -include assert.h -include stdint.h -I."
+exec {compiler} $flags -o target *.{ending}
 """
 
 

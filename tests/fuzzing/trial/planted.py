@@ -54,17 +54,15 @@ class Change:
 
 # Only the last commit of a push is fuzzed at once. "masking" and its fix are next to "masked".
 PUSHES: Final = (
-    (Change("tidy"), Change("tidy")),
-    (Change("plant", "masking"), Change("plant", "masked"), Change("tidy"),
-     Change("plant", "partial")),
+    (Change("tidy"),),
+    (Change("plant", "masking"), Change("plant", "masked"), Change("plant", "partial")),
     (Change("fix", "masking"), Change("plant broken", "unbuilt"), Change("repair")),
-    (Change("plant", "merged", side=True), Change("tidy", side=True), Change("plant", "reverted"),
-     Change("merge")),
-    (Change("fix", "masked"), Change("half", "partial"), Change("plant", "renamed")),
-    (Change("rename"), Change("fix", "reverted"), Change("fix", "unbuilt"),
-     Change("fix", "merged")),
-    (Change("plant", "reverted"), Change("fix", "partial"), Change("tidy")),
-    (Change("fix", "renamed"), Change("fix", "reverted"), Change("tidy")),
+    (Change("plant", "merged", side=True), Change("plant", "reverted"), Change("merge")),
+    (Change("fix", "masked"), Change("half", "partial"), Change("fix", "reverted"),
+     Change("plant", "renamed")),
+    (Change("rename"), Change("plant", "reverted"), Change("fix", "unbuilt"),
+     Change("fix", "merged"), Change("fix", "partial")),
+    (Change("fix", "renamed"), Change("fix", "reverted")),
 )  # fmt: skip
 
 
