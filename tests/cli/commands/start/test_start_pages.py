@@ -42,8 +42,12 @@ def test_the_first_farm_is_written(up: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["../start/install.md", "troubleshooting.md", "../concepts/index.md"]
-)
+    "page",
+    [
+        "../concepts/index.md", "../start/install.md", "build-farm.md", "qa.md", "security.md",
+        "transcoding.md", "troubleshooting.md", "upgrades.md",
+    ],
+)  # fmt: skip
 def test_the_commands_of_a_page_run(page: str, up: Program, tmp_path: Path) -> None:
     assert all(carry_out(page, up, tmp_path))
 
