@@ -64,7 +64,7 @@ async def running_services(options: ServerOptions) -> AsyncIterator[ServerServic
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
-        audit = AuditLog(engine.store, clock, RealSecrets().secret())
+        audit = AuditLog(engine.store, engine.catalog, clock, RealSecrets().secret())
         live = LiveHub(engine.store, feed.read_after, base.queries.places)
         loops: tuple[Loop[Any], ...] = (audit, TokenUses(access), live)
         tickers += [Ticker(loop, clock, counters) for loop in loops]
