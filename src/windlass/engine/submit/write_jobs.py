@@ -80,7 +80,7 @@ async def _submit_all_plain(
         await _submit_plain(work, [job for s in new for job in s.jobs], taken)
     for submission in new:
         mine = tuple(places[id(submission)])
-        answers[id(submission)] = Submitted(mine, (True,) * len(mine))
+        answers[id(submission)] = Submitted(mine, (True,) * len(mine), at=work.now)
     return answers
 
 
@@ -178,9 +178,9 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
     if uploads:
         await work.tx.files.add_artifacts(uploads)
     if len(fresh) == len(drafts):
-        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
+        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new, at=work.now)
     found = tuple(draft.known or draft.id for draft in drafts)
-    return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
+    return Submitted(found, tuple(not draft.known for draft in drafts), groups.new, at=work.now)
 
 
 def _draft_all(jobs: Sequence[ValidatedJob], ids: Sequence[int]) -> tuple[Named, list[GraphJob]]:

@@ -38,7 +38,7 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
         replay = await aside(weight, lambda: _replay_over(snapshot, config or Config()))
         await _replay_log(tx, replay)
         found = await aside(weight, lambda: _conclude(replay))
-        replay.release()
+        await replay.release()
         return found
 
     with gc_paused():  # which would walk all jobs again and again
