@@ -151,7 +151,7 @@ class Tasks:
     async def _check(self, job: Mapping[str, Any], who: Identity) -> JobSpec:
         request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
         (spec,), _ = await self._submissions.prepare(request, who)
-        (checked,) = self._engine.validate([spec])
+        (checked,) = self._engine.submissions.validate([spec])
         return msgspec.structs.replace(checked.spec, submitted_by=None)
 
     async def _read(self) -> _Known:
