@@ -11,7 +11,7 @@ from typing import Any
 
 from windlass.domain.matching.indices import variable_of
 from windlass.simulator.world import World
-from windlass.worker.keeper.kept_process import Fenced, KeptProcess
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, Program
 
 EXITED = 0
 TERMINATED = -15
@@ -121,7 +121,7 @@ class SimulatedKeeper:
         self._processes: dict[int, Process] = {}
         self._fenced: dict[int, None] = {}
 
-    def spawn(self, argv: Sequence[str], env: dict[str, str] | None, **_: object) -> KeptProcess:
+    def spawn(self, program: Program, **_: object) -> KeptProcess:
         """Starts a process that runs for the milliseconds in its second argument."""
         self._numbers += 1
         number = self._numbers
@@ -132,12 +132,12 @@ class SimulatedKeeper:
             self._tell(kept.tell, Fenced("the deadline has passed"))
             return kept
         process = Process(
-            self._world, self._registry, env or {}, self._who,
+            self._world, self._registry, program.env, self._who,
             lambda code: self._ended(kept, number, code),
         )  # fmt: skip
         self._processes[number] = process
         self._tell(kept.begin, number)
-        process.run(int(argv[1]))
+        process.run(int(program.argv[1]))
         return kept
 
     def send(self, message: tuple[Any, ...]) -> None:

@@ -172,9 +172,11 @@ class Templates:
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
         return StartReply(
-            workflow=done.known_workflow, template=f"{row.name}@{row.version}",
-            ids=list(done.ids), applied=applied,
-        )  # fmt: skip
+            workflow=done.known_workflow,
+            template=f"{row.name}@{row.version}",
+            ids=list(done.ids),
+            applied=applied,
+        )
 
 
 def check_template_name(name: str, field: str = "name") -> None:
