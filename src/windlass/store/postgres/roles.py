@@ -10,6 +10,7 @@ from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.jobs import Jobs
 from windlass.store.sql.log import Log
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.workflows import Workflows, workflows_of
@@ -107,16 +108,13 @@ class PostgresLog(Log):
         seq = await self._session.fetch_value("append_events", integers(jobs), *args)
         self._session.event = Mark(seq, events[-1].at)
 
-    async def of_job(self, job: int) -> list[Event]:
-        return await self._session.rows(Event, "events_of_job", job)
+    of_job = query("events_of_job", int).rows(Event)
+    fold = query("fold_counters").run()
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         if deltas:
             names, values = zip(*sorted(deltas.items()), strict=True)
             await self._session.execute("bump_counters", names, integers(values))
-
-    async def fold(self) -> None:
-        await self._session.execute("fold_counters")
 
 
 class PostgresWorkflows(Workflows):
@@ -141,16 +139,9 @@ class PostgresRetention(Retention):
     async def try_lock(self) -> bool:
         return bool(await self._session.fetch_value("try_retention"))
 
-    async def remove_jobs(self, ids: Sequence[int]) -> None:
-        if ids:
-            await self._session.execute("remove_jobs", self._session.ids(ids))
-
-    async def remove_workflows(self, ids: Sequence[int]) -> None:
-        if ids:
-            await self._session.execute("remove_workflows", self._session.ids(ids))
-
-    async def forget_commits(self) -> None:
-        await self._session.execute("forget_commits")
+    remove_jobs = of_ids("remove_jobs").run()
+    remove_workflows = of_ids("remove_workflows").run()
+    forget_commits = query("forget_commits").run()
 
 
 class PostgresJobs(Jobs):
