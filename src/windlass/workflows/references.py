@@ -424,7 +424,7 @@ class _Linker:
 
 
 def _results_in(args: Node) -> Iterator[Node]:
-    """Yields where arguments name jobs for their results, as `references_in` finds them."""
+    """Yields the nodes of arguments that refer to results of jobs (see `references_in`)."""
     entries = args.entries()
     if len(entries) == 1 and RESULT in entries:
         yield entries[RESULT]

@@ -241,7 +241,7 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
 
 
 def _references(value: Any, field: str) -> tuple[Any, ...]:
-    """Returns ids and names, and handles of jobs unchanged: they may have no id yet."""
+    """Returns ids, names and handles of jobs; handles stay, since they may have no id yet."""
     one = not isinstance(value, Sequence) and hasattr(type(value), "id")
     references = (value,) if one else _tuple(value, field)
     for reference in references:

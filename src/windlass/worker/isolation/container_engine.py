@@ -206,7 +206,7 @@ async def find_engine(setting: str, environ: Mapping[str, str]) -> Engine | str:
 
 
 def check_engine(setting: str) -> None:
-    """Raises `InvalidInput` unless this can name an engine, all of them or none."""
+    """Raises `InvalidInput` unless the setting is auto, off or an engine."""
     if setting != OFF:
         candidates(setting)
 
@@ -361,7 +361,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 async def end_outside(place: Path) -> bool:
-    """Ends everything that the folders at this place name; returns whether nothing is left."""
+    """Ends the containers that the folders at this place name; returns whether all ended."""
     enders = find_enders(str(place))
     ended = await asyncio.gather(*map(_end, enders)) if enders else ()
     if all(ended):

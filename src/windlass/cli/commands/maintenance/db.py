@@ -261,7 +261,7 @@ def allow_submit(
 def deny_submit(
     role: str, /, *, store: Store = None, data: Data = None, json: Json = False
 ) -> None:
-    """Take back the right of a role to submit; what it has committed is still carried out.
+    """Revoke a role's right to submit; what it has already committed still runs.
 
     Parameters
     ----------
