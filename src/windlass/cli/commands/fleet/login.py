@@ -5,8 +5,7 @@ import asyncio
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
 from windlass.cli.output.text import BOLD_GREEN, print_answer, say, warn
-from windlass.client.login.provider import DeviceCode, sign_in
-from windlass.client.login.stored import Login, Logins
+from windlass.client.login import DeviceCode, Login, Logins, sign_in
 from windlass.client.settings import server_address, trust_for
 from windlass.client.transport import Transport
 from windlass.messages.access import LinkCreated, LoginSettings, WhoAmI

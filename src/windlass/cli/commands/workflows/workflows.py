@@ -133,7 +133,8 @@ def show(
     Parameters
     ----------
     limit
-        The maximum number of jobs to show; JSON has all of them, as job_list.
+        The maximum number of jobs to show, failed and running ones first; JSON has all of them,
+        as job_list.
     """
     with at.client() as client:
         info = client.workflow(workflow).info()
