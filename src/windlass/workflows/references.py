@@ -363,7 +363,7 @@ class _Linker:
             self._made.give(number, "inputs", made)
 
     def _give_results(self, entry: Entry, instance: Instance, refs: Sequence[Node]) -> None:
-        """Names the jobs whose results are arguments: for several, a list of their results."""
+        """Replaces references to jobs in arguments; one that means several becomes a list."""
         if not refs:
             return
         meant: list[Any] = []

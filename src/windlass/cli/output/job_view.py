@@ -91,7 +91,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
 
 
 def _origin(job: Job) -> list[tuple[str, Any]]:
-    """Returns where a job belongs, and what it is found by."""
+    """Returns where a job belongs, and its labels and key."""
     window = job.key_for
     if isinstance(window, int | float):
         window = f"for {readable_duration(round(window * 1000))}"

@@ -408,7 +408,9 @@ def _backoff(value: Any, field: str) -> Backoff | None:
         raise InvalidInput(f"{field}.max", f"at least {field}.initial", given.max)
     if settled == Backoff():
         return None
-    return given if _written(given) == _written(settled) else settled
+    # Encoded: 1 equals 1.0, but the stored text must not depend on how it was written.
+    encode = msgspec.json.encode
+    return given if encode(given) == encode(settled) else settled
 
 
 def _number(value: object, field: str, low: float, high: float) -> float | None:
@@ -417,10 +419,6 @@ def _number(value: object, field: str, low: float, high: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(field, f"a number from {low} to {high}", value)
     return float(value)
-
-
-def _written(backoff: Backoff) -> bytes:
-    return msgspec.json.encode(backoff)
 
 
 def _read_backoff(texts: Sequence[str], field: str) -> Backoff | None:

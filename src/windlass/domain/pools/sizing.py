@@ -339,7 +339,7 @@ def _with_workers(fleet: Fleet, workers: int) -> Fleet:
 
 
 def _with_hosts(target: Target, stays: Container[int], fresh: Sequence[Host]) -> Target:
-    """Assumes that pools which might run the target can, one job at a time."""
+    """Replaces the hosts; pools that might run the target count as able to, one job each."""
     hosts = {host: room for host, room in target.hosts.items() if host in stays}
     for host in fresh:
         if host.pool in target.pools or host.pool in target.guesses:

@@ -140,11 +140,7 @@ class TupleCodec(Codec):
     kinds = LISTS
 
     def __init__(
-        self,
-        items: Sequence[Codec],
-        name: str,
-        kind: type = tuple,
-        fields: Sequence[str] = (),
+        self, items: Sequence[Codec], name: str, kind: type = tuple, fields: Sequence[str] = ()
     ) -> None:
         self.name = name
         self._items = items

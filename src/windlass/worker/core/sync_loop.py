@@ -208,11 +208,8 @@ class SyncLoop:
             raise TimeoutError("no answer")
         # The server answers the older sync when the newer arrives; nobody reads it.
         self._older[task] = None
-        task.add_done_callback(self._drop)
+        task.add_done_callback(lambda older: self._older.pop(older, None))
         return None
-
-    def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
-        self._older.pop(task, None)
 
     def _forget_older(self) -> None:
         for task in list(self._older):

@@ -143,10 +143,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind} {self.version}, {rights}; limits {limits}"
 
     async def run(
-        self,
-        *arguments: str,
-        longest_s: float | None = MAX_S,
-        env: Mapping[str, str] | None = None,
+        self, *arguments: str, longest_s: float | None = MAX_S, env: Mapping[str, str] | None = None
     ) -> Ran:
         """Runs a command of the engine; raises `EngineAway` if it does not end in time."""
         return await run([*self.command, *arguments], {**self.env, **(env or {})}, longest_s)

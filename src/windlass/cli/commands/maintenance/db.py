@@ -70,11 +70,7 @@ def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json 
 
 @database.command
 def restored(
-    *,
-    store: Store = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    json: Json = False,
+    *, store: Store = None, data: Data = None, config: ConfigFile = None, json: Json = False
 ) -> None:
     """Begin a new epoch after restoring a backup, before you start servers again.
 

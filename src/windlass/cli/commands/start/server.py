@@ -114,11 +114,7 @@ def _tls_files(
 
 
 async def _serve(
-    directory: Path,
-    options: ServerOptions,
-    listen: Listen,
-    names: tuple[str, ...],
-    dashboard: bool,
+    directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...], dashboard: bool
 ) -> None:
     stop = obey_signals().soon
     bound = bind(listen)
