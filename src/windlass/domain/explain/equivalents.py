@@ -161,7 +161,8 @@ def _command(spec: JobSpec) -> list[str] | None:
     if not isinstance(args, dict) or not isinstance(args.get("argv"), list):
         return None
     inputs = [_input(one) for one in args.get("inputs") or ()]
-    if not set(args) <= _OF_COMMANDS or None in inputs or not all(map(_is_text, args["argv"])):
+    texts = all(isinstance(word, str) for word in args["argv"])
+    if not set(args) <= _OF_COMMANDS or None in inputs or not texts:
         return None
     words: list[str] = []
     for name, value in (args.get("env") or {}).items():
@@ -180,10 +181,6 @@ def _input(item: Any) -> str | None:
     if not isinstance(job, int) or not isinstance(name, str) or "=" in name or "file" in item:
         return None
     return f"{job}/{name}={item['path']}" if item.get("path") else f"{job}/{name}"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _json(value: Any) -> str:
