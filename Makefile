@@ -143,6 +143,11 @@ test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no o
 test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
 	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator tests/domain tests/worker/isolation $(ARGS)
 
+.PHONY: docs
+docs: $(STAMP) ## build the documentation as a site in build/site; a warning is an error
+	$(PY) hatch_build.py install
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference
@@ -279,6 +284,10 @@ fuzz-api: $(STAMP) ## send many requests of every role to every operation, on ev
 .PHONY: fuzz-real
 fuzz-real: $(STAMP) ## fuzz two real projects with planted bugs until the engines find them (up to an hour)
 	WINDLASS_FUZZ_LONG=1 WINDLASS_FETCH_REQUIRED=1 $(PY) -m pytest -n 2 tests/fuzzing/real
+
+.PHONY: fuzz-trial
+fuzz-trial: $(STAMP) ## plant 21 bugs in three real projects and score what the pipeline makes of them (half an hour; ARGS='--quiet 1m jansson')
+	WINDLASS_FETCH_REQUIRED=1 $(PY) -m tests.fuzzing.trial $(ARGS)
 
 .PHONY: fuzz-parsers
 fuzz-parsers: $(STAMP) ## fuzz every parser with atheris, a minute each (ARGS='--seconds 600 clause')

@@ -2477,6 +2477,10 @@ export interface components {
             dependents_more: boolean;
             /** @default [] */
             steps: components["schemas"]["StepInfo"][];
+            /** @default {} */
+            options: {
+                [key: string]: string;
+            };
         };
         /**
          * Priority

@@ -170,18 +170,21 @@ class CascadeRunner:
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop(self) -> None:
-        """Starts nothing more; cascades stay in the store for the next engine."""
+        """Ends after the step under way; the rest stays in the store for the next engine."""
         self._stopped = True
 
     async def settled(self) -> None:
-        """Waits until every cascade known so far is done. Raises the error of a failed step."""
+        """Waits until every cascade known so far is done, or the step at which it was stopped.
+
+        Raises the error of a failed step.
+        """
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def _run(self) -> None:
         while self._more:
             self._more = False
-            while await self._step():
+            while not self._stopped and await self._step():
                 pass
 
 

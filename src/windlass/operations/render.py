@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.explain.equivalents import option_texts
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
@@ -115,6 +116,7 @@ def show_job(
         reason=view.reason,
         worker=view.worker,
         indices={} if lease is None else read_indices(lease.indices),
+        options=option_texts(spec),
         **_as_given(spec),
         **_expectations(shape, outlook),
         **_timeouts(view, engine, spec, shape.queue),
