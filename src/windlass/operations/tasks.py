@@ -174,18 +174,7 @@ def _may_see(who: Identity, served: tuple[str, ...] | None) -> bool:
 
 
 def _shown(task: ReportedTask, workers: int) -> TaskInfo:
-    return TaskInfo(
-        name=task.name,
-        is_built_in=False,
-        doc=task.doc,
-        schema=task.schema,
-        options=task.options,
-        path=task.path,
-        positional=task.positional,
-        order=task.order,
-        version=task.version,
-        workers=workers,
-    )
+    return TaskInfo(is_built_in=False, workers=workers, **msgspec.structs.asdict(task))
 
 
 @cache
