@@ -285,6 +285,10 @@ fuzz-api: $(STAMP) ## send many requests of every role to every operation, on ev
 fuzz-real: $(STAMP) ## fuzz two real projects with planted bugs until the engines find them (up to an hour)
 	WINDLASS_FUZZ_LONG=1 WINDLASS_FETCH_REQUIRED=1 $(PY) -m pytest -n 2 tests/fuzzing/real
 
+.PHONY: fuzz-trial
+fuzz-trial: $(STAMP) ## plant 21 bugs in three real projects and score what the pipeline makes of them (half an hour; ARGS='--quiet 1m jansson')
+	WINDLASS_FETCH_REQUIRED=1 $(PY) -m tests.fuzzing.trial $(ARGS)
+
 .PHONY: fuzz-parsers
 fuzz-parsers: $(STAMP) ## fuzz every parser with atheris, a minute each (ARGS='--seconds 600 clause')
 	$(PY) -m tests.parsers $(ARGS)

@@ -7,9 +7,11 @@ A row calls methods and returns what they answered. A public method without a ro
 import asyncio
 import hashlib
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -22,6 +24,7 @@ from tests.support.running import run
 from tests.support.running_server import running_server
 from windlass.assembly.direct_agents import direct_gateway
 from windlass.assembly.stores import upgrade_store
+from windlass.client import resources
 from windlass.client.builder import AsyncWorkflowBlock
 from windlass.client.client import AsyncClient
 from windlass.client.handles import AsyncJob
@@ -504,6 +507,10 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _is_resource(one: object) -> bool:
+    return isinstance(one, type) and one.__name__.startswith("Async")
+
+
 def differences(one: Any, other: Any, place: str) -> Iterator[str]:
     """Yields where two answers differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
@@ -516,11 +523,30 @@ def differences(one: Any, other: Any, place: str) -> Iterator[str]:
         yield f"{place}: {one!r} and {other!r}"
 
 
+@contextmanager
+def noted_calls() -> Iterator[set[str]]:
+    """Notes the names of the functions of clients that this thread calls."""
+    called: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "/windlass/client/" in frame.f_code.co_filename:
+            called.add(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        yield called
+    finally:
+        sys.setprofile(None)
+
+
 def _compare(stores: dict[str, str], folder: Path) -> None:
     answers = {}
     for name, way in WAYS.items():
         (folder / name).mkdir()
-        answers[name] = run(answers_of(way, stores[name], folder / name))
+        with noted_calls() as called:
+            answers[name] = run(answers_of(way, stores[name], folder / name))
+        if not name.startswith("blocking"):  # those call in another thread
+            assert covered() - called == set()
     first, *others = answers.values()
     for other in others:
         assert "\n".join(differences(first, other, "")) == ""
@@ -544,6 +570,7 @@ def test_a_server_and_an_embedded_client_answer_alike_on_postgresql(
 
 
 def test_every_public_method_has_a_row() -> None:
+    assert {one for one in vars(resources).values() if _is_resource(one)} <= set(CLASSES)
     methods = {
         f"{kind.__name__}.{name}"
         for kind in CLASSES

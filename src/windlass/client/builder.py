@@ -11,7 +11,7 @@ import msgspec
 from windlass.client.errors import Delivery, Spooled
 from windlass.client.handles import SpooledJob, delivered
 from windlass.client.service import Service
-from windlass.client.values.uploads import with_uploads
+from windlass.client.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName

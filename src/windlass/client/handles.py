@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from windlass.client.errors import Delivery, JobFailed, ResultTimeout
+from windlass.client.results import read_result
 from windlass.client.service import LogChoice, Service
-from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.messages.jobs import DeleteRequest, Job
+from windlass.messages.jobs import CanceledJob, DeleteReply, DeleteRequest, Job, RetryReply
 from windlass.tasks.handles import OfOneJob
 
 R_co = TypeVar("R_co", covariant=True)
@@ -53,7 +53,7 @@ class AsyncJob(OfOneJob[R_co]):
 
     async def time_spent(self) -> TimeSpent:
         """Returns where the job's time went, by cause."""
-        return await self._service.time_spent(self.id)
+        return await self._service.ask("GET", f"/api/v1/jobs/{self.id}/time", TimeSpent)
 
     async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
@@ -97,18 +97,22 @@ class AsyncJob(OfOneJob[R_co]):
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""
-        return (await self._service.cancel_one(self.id, reason)).applied
+        path = f"/api/v1/jobs/{self.id}/cancel"
+        return (await self._service.repeat("POST", path, CanceledJob, reason=reason)).applied
 
     async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
-        return AsyncJob(self._service, (await self._service.retry(self.id)).id)
+        path = f"/api/v1/jobs/{self.id}/retry"
+        return AsyncJob(self._service, (await self._service.repeat("POST", path, RetryReply)).id)
 
     async def delete(self) -> bool:
         """Deletes the ended job with its log and artifacts; False if it did not exist any more.
 
         Raises `Conflict` if it has not ended, or something still needs it.
         """
-        (done,) = (await self._service.delete(DeleteRequest(ids=[self.id]))).jobs
+        request = DeleteRequest(ids=[self.id])
+        reply = await self._service.repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
+        (done,) = reply.jobs
         if done.refusal is not None:
             raise Conflict("not_deleted", f"job {self.id} cannot be deleted: {done.refusal}")
         return done.applied

@@ -167,7 +167,11 @@ class Engine:
         return self._end_waiters.is_closed
 
     def stop_waiting(self) -> None:
-        """Answers all waiting calls, and later ones at once; `close` comes next."""
+        """Answers all waiting calls, and later ones at once; `close` comes next.
+
+        Some wait for cascades, which may take minutes: the next engine continues those.
+        """
+        self.cascades.stop()
         self._syncs.close()
         self._end_waiters.close()
 
@@ -182,7 +186,6 @@ class Engine:
         await asyncio.gather(
             self.background.finish(), self.cascades.settled(), return_exceptions=True
         )
-        self.cascades.stop()
 
     # The hot commands
 

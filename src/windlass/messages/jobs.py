@@ -222,6 +222,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
     steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
+    options: dict[str, str] = {}  # all options that it was submitted with, as flags take them
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

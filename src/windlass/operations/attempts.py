@@ -212,7 +212,7 @@ class Children:
         """Submits children of the job that the holder runs."""
         check_count("jobs", request.jobs, self._engine.config)
         if request.workflow is not None:
-            raise InvalidInput("workflow", "unset: children join that of their parent", "one")
+            raise InvalidInput("workflow", "unset: children join their parent's workflow", "one")
         if request.key is None:
             raise InvalidInput("key", "given", "nothing")
         namespace = await self._engine.jobs.namespace_of(holder.job)

@@ -328,7 +328,7 @@ class Client:
         workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
         answer = await self.ask(lambda engine: engine.workflows.retry(workflow, failed, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
-            self.workflows.append(answer.workflow)
+            self.workflows.append(answer.id)
 
     async def _unblock(self) -> None:
         job, accept = await self._some_job(None), self._world.chance.random() < 0.8

@@ -112,9 +112,7 @@ class Current(msgspec.Struct, frozen=True):
 
     @property
     def scratch(self) -> Path:
-        """Returns a directory for files of this attempt; it is removed when the attempt has
-        ended.
-        """
+        """Returns a directory for this attempt's files; it is removed when the attempt ends."""
         return self._folder(self.channel.ask(self.seq, SCRATCH))
 
     async def scratch_async(self) -> Path:

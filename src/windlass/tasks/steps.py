@@ -243,9 +243,7 @@ def _values(ended: Any, return_exceptions: bool) -> list[Any]:
 
 
 def _value(job: Job) -> Any:
-    """Returns the result of a child with the type its function declares, if this program knows
-    it.
-    """
+    """Returns a child's result, with the declared type if this program knows the function."""
     if next(references_in(job.result, FILE), None) is not None:
         raise Conflict(
             "result_has_files",

@@ -161,9 +161,7 @@ class Entry:
         self._all += instance.ends
 
     def leave_out(self, instance: Instance) -> None:
-        """Records a job that is not made; jobs that wait for it wait for its dependencies
-        instead.
-        """
+        """Records a job that is left out; its dependents wait for its dependencies instead."""
         self.left_out.append(instance)
         self._named.setdefault(named(self.name, instance.combination), instance)
 

@@ -4,23 +4,11 @@ The sources are fetched once and checked. Each history has the same shape: a com
 one renames the function that fails, one fixes only a part, one fixes it.
 """
 
-import hashlib
-import os
-import re
-import subprocess
-import tarfile
-import tempfile
-import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-import pytest
-
-REQUIRED: Final = "WINDLASS_FETCH_REQUIRED"  # set: sources that cannot be fetched are a failure
-TIMEOUT_S: Final = 60
+from tests.fuzzing.real.sources import Source
 
 CJSON_TARGET = """\
 #include <stdlib.h>
@@ -55,18 +43,13 @@ Change = Callable[[str], str]
 
 @dataclass(frozen=True)
 class Project:
-    """Where the sources come from, what is fuzzed, and how each commit changes one file.
+    """What is fuzzed, and how each commit changes one file.
 
-    `package` is a package of Debian that is made from the source `archive`, which lies beside it.
     `seeds` are its tests; `telling` are tests that show the bug without any fuzzing, of which
     the incomplete fix mends the first.
     """
 
-    name: str
-    package: str
-    archive: str
-    sha256: str
-    files: dict[str, str]
+    source: Source
     patched: str
     target: str
     engine: str
@@ -99,11 +82,13 @@ def lz4_block(literals: int, size: int) -> bytes:
 
 NESTED = "    input_buffer->depth++;\n\n    if (buffer_at_offset(input_buffer)[0] != '[')"
 CJSON = Project(
-    name="cjson",
-    package="libcjson-dev",
-    archive="cjson_1.7.15.orig.tar.gz",
-    sha256="5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2",
-    files={"cJSON-1.7.15/cJSON.c": "cJSON.c", "cJSON-1.7.15/cJSON.h": "cJSON.h"},
+    source=Source(
+        name="cjson",
+        package="libcjson-dev",
+        archive="cjson_1.7.15.orig.tar.gz",
+        sha256="5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2",
+        files={"cJSON-1.7.15/cJSON.c": "cJSON.c", "cJSON-1.7.15/cJSON.h": "cJSON.h"},
+    ),
     patched="cJSON.c",
     target=CJSON_TARGET,
     engine="{name: libfuzzer, binary: target}",
@@ -122,11 +107,13 @@ CJSON = Project(
     words="deadly signal",
 )
 LZ4 = Project(
-    name="lz4",
-    package="liblz4-dev",
-    archive="lz4_1.9.4.orig.tar.gz",
-    sha256="0b0e3aa07c8c063ddf40b082bdf7e37a1562bda40a0ff5272957f3e987e0e54b",
-    files={"lz4-1.9.4/lib/lz4.c": "lz4.c", "lz4-1.9.4/lib/lz4.h": "lz4.h"},
+    source=Source(
+        name="lz4",
+        package="liblz4-dev",
+        archive="lz4_1.9.4.orig.tar.gz",
+        sha256="0b0e3aa07c8c063ddf40b082bdf7e37a1562bda40a0ff5272957f3e987e0e54b",
+        files={"lz4-1.9.4/lib/lz4.c": "lz4.c", "lz4-1.9.4/lib/lz4.h": "lz4.h"},
+    ),
     patched="lz4.c",
     target=LZ4_TARGET,
     engine="{name: command, argv: ['{binaries}/target', '{input}']}",
@@ -151,48 +138,3 @@ LZ4 = Project(
     words="heap-buffer-overflow",
 )
 PROJECTS: Final = (CJSON, LZ4)
-
-
-def sources_of(project: Project) -> dict[str, str]:
-    """Returns the files of a project; skips the test if they cannot be had."""
-    kept = Path(tempfile.gettempdir(), f"windlass-fuzz-{project.sha256[:32]}.tar.gz")
-    if not kept.exists() or _digest(kept) != project.sha256:
-        _fetch(project, kept)
-    assert _digest(kept) == project.sha256, f"{project.archive} is not what it was"
-    with tarfile.open(kept) as archive:
-        return {name: _text(archive, path) for path, name in project.files.items()}
-
-
-def _fetch(project: Project, into: Path) -> None:
-    try:
-        with urllib.request.urlopen(_address(project), timeout=TIMEOUT_S) as answer:
-            content = answer.read()
-    except (OSError, subprocess.SubprocessError) as error:
-        if os.environ.get(REQUIRED):
-            raise
-        pytest.skip(f"cannot fetch {project.name}: {error}")
-    fresh = into.with_suffix(f".{os.getpid()}")
-    fresh.write_bytes(content)
-    fresh.rename(into)
-
-
-def _address(project: Project) -> str:
-    """Returns where this machine's settings of apt find the sources: beside the package."""
-    said = subprocess.run(
-        ["apt-get", "download", "--print-uris", project.package],
-        check=True, capture_output=True, text=True,
-    ).stdout  # fmt: skip
-    first = re.match(r"'([^']+)'", said)
-    if first is None:
-        raise OSError(f"apt knows no package {project.package}")
-    return urllib.parse.urljoin(first[1], project.archive)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _text(archive: tarfile.TarFile, path: str) -> str:
-    file = archive.extractfile(path)
-    assert file is not None
-    return file.read().decode()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.real.projects import PROJECTS, Project, sources_of
+from tests.fuzzing.real.projects import PROJECTS, Project
+from tests.fuzzing.real.sources import sources_of
 from tests.fuzzing.roles.test_fuzzer import findings_of
 from tests.fuzzing.support.scripted_solver import World
 from tests.support.debian import missing_reason
@@ -49,7 +50,11 @@ class RealWorld(World):
     def plant(self, project: Project) -> dict[str, str]:
         """Makes all commits; returns their hashes by name."""
         self.project = project
-        files = {**sources_of(project), "target.c": project.target, "build.sh": script_of(project)}
+        files = {
+            **sources_of(project.source),
+            "target.c": project.target,
+            "build.sh": script_of(project),
+        }
         tests = project.seeds if LONG else {**project.seeds, **project.telling}
         (self.repository / "tests").mkdir()
         for name, data in tests.items():
@@ -77,7 +82,7 @@ def script_of(project: Project) -> str:
     )
 
 
-@pytest.mark.parametrize("project", PROJECTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda one: one.source.name)
 def test_a_planted_bug_is_found_dated_and_closed_by_its_fix_alone(
     project: Project, tmp_path: Path
 ) -> None:

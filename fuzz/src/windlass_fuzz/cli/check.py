@@ -116,7 +116,9 @@ def _say(report: CheckReport, output: Path) -> None:
         "passed": f"passed without fuzzing: {report.why}"
         if report.why
         else "passed: no new bug was found",
-        "refused": "refused: the change introduces a bug",
+        "refused": "refused: the change brings a fixed bug back, nothing was fuzzed"
+        if report.known
+        else "refused: the change introduces a bug",
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }
     say(said[report.outcome])

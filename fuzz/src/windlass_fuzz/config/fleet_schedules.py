@@ -36,7 +36,7 @@ class WorkerCommand(NamedTuple):
 
 
 def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
-    """Returns the four schedules of a solver; leases keep overlapping runs apart.
+    """Returns the schedules of a solver; leases keep overlapping runs apart.
 
     Raises for settings that a server with the default configuration refuses.
     """
@@ -65,6 +65,8 @@ def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobSpec:
     if start.work is not None:
         argv += ["--work", start.work]
     args: dict[str, object] = {"argv": argv, "stdin": _description(solver, start.bucket)}
+    if role == "fuzzer":
+        argv.append("--triage-elsewhere")
     if place.env:
         args["env"] = dict(place.env)
     return JobSpec(
@@ -88,6 +90,8 @@ def timeout_ms(solver: Solver, role: Role) -> int:
         return builds_ms(solver) + MARGIN_MS
     if role == "fuzzer":
         return solver.budget_ms + MARGIN_MS
+    if role == "triage":
+        return solver.findings.triage_ms + MARGIN_MS
     return COVERAGE_MS
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from windlass.cli.output.escaping import escape_line
-from windlass.cli.output.text import DIM, say
+from windlass.cli.output.text import DIM, print_json, say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -141,6 +141,21 @@ def print_table(
     # A program that reads a pipe needs whole values more than narrow lines.
     shown = console if console.is_terminal else Console(width=PIPE_WIDTH)
     shown.print(make_table(columns, rows, shown.width, layout))
+
+
+def print_rows(
+    found: object,
+    json: bool,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    empty: str,
+    layout: Layout = ALL_COLUMNS,
+) -> None:
+    """Prints what was found as JSON if that was asked for, else as a table."""
+    if json:
+        print_json(found)
+    else:
+        print_table(columns, rows, empty, layout)
 
 
 def make_table(

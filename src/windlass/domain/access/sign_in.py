@@ -29,9 +29,7 @@ class GroupRights(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Oidc(Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider where people sign in, and what their groups may do. The first matching group
-    applies.
-    """
+    """The provider where people sign in, and what groups may do; the first match applies."""
 
     issuer: str
     client_id: str

@@ -28,7 +28,7 @@ from windlass.domain.job.forms import (
     Form,
 )
 from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.values.quantities import exact_size, format_duration
 
 _SHELL: Final = "shell"
 _PYTHON: Final = "python"
@@ -134,13 +134,18 @@ def _given(spec: JobSpec) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
+def option_texts(spec: JobSpec) -> dict[str, str]:
+    """Returns the options that a job sets, each as it is written after its flag."""
+    return {name: ", ".join(_texts(OPTIONS[name].form, value)) for name, value in _given(spec)}
+
+
 def _flag(flag: str, form: Form, value: Any) -> list[str]:
     if form is SWITCH:
         return [flag]
-    return [word for text in flag_texts(form, value) for word in _words(flag, text)]
+    return [word for text in _texts(form, value) for word in _words(flag, text)]
 
 
-def flag_texts(form: Form, value: Any) -> list[str]:
+def _texts(form: Form, value: Any) -> list[str]:
     """Returns a value as it is written after its flag, which may be repeated."""
     return _TEXTS.get(form.name, _plain)(value)
 
@@ -202,29 +207,31 @@ def _plain(value: Any) -> list[str]:
     return [str(one) for one in values]
 
 
-def _named_amounts(value: Any) -> list[str]:
-    """Returns NAME=VALUE for each entry of a mapping or a struct."""
+def _named_amounts(value: Any, forms: Mapping[str, Callable[[Any], str]] = {}) -> list[str]:
+    """Returns NAME=VALUE for each entry of a mapping or a struct; `forms` shows some of them."""
     amounts = msgspec.to_builtins(value)
-    return [f"{name}={amount}" for name, amount in amounts.items() if amount is not None]
+    return [f"{name}={forms.get(name, str)(amount)}" for name, amount in amounts.items()]
 
 
-def _length(value: float | str) -> list[str]:
+def _length(value: float | str) -> str:
     """Returns a duration as people write it; `never`, `none` and `forever` as they are."""
-    return [value if isinstance(value, str) else format_duration(round(value * 1000))]
+    return value if isinstance(value, str) else format_duration(round(value * 1000))
 
 
+_OF_LIMITS: Final = {"memory": exact_size, "disk": exact_size, "cpu_time": _length}
+_OF_BACKOFF: Final = {"initial": _length, "max": _length}
 _TEXTS: Final[dict[str, Callable[[Any], list[str]]]] = {
-    DURATION.name: _length,
-    DELAY.name: _length,
-    GRACE.name: _length,
-    KEY_WINDOW.name: _length,
-    TIMEOUT.name: _length,
+    **{
+        form.name: lambda value: [_length(value)]
+        for form in (DURATION, DELAY, GRACE, KEY_WINDOW, TIMEOUT)
+    },
+    SWITCH.name: lambda _: ["yes"],
     AMOUNTS.name: _named_amounts,
     LABELS.name: _named_amounts,
-    LIMITS.name: _named_amounts,
-    BACKOFF.name: lambda value: [",".join(_named_amounts(value))],
+    LIMITS.name: lambda value: _named_amounts(value, _OF_LIMITS),
+    BACKOFF.name: lambda value: [",".join(_named_amounts(value, _OF_BACKOFF))],
     FAILURES.name: lambda value: [",".join(value)],
-    RATE.name: lambda value: [f"{value.key}={value.max}/{_length(value.per)[0]}"],
+    RATE.name: lambda value: [f"{value.key}={value.max}/{_length(value.per)}"],
     CONCURRENCY.name: lambda value: [f"{value.key}={value.max}"],
     JSON.name: lambda value: [_json(value)],
 }

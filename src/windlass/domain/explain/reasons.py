@@ -294,9 +294,7 @@ def _cell(group: Group, requirement: _Requirement, known: Sequence[Mapping[str, 
 
 
 def _values(key: str, known: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the distinct values of some workers, without those that are secret between
-    namespaces.
-    """
+    """Returns the distinct values of some workers; None for keys that namespaces hide."""
     if not key or key == MISSING or key.startswith(KEY_START):
         return None
     values = list(dict.fromkeys(shown_value(key, one.get(key)) for one in known))

@@ -125,9 +125,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
 
 
 class Behind(NamedTuple):
-    """How many workers the real waiting times ask for, whatever the estimate says, and the longest
-    wait.
-    """
+    """How many workers the actual waiting times call for, and the longest wait."""
 
     wanted: int = 0
     waited_ms: int = 0

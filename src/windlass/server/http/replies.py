@@ -58,7 +58,7 @@ INTERNAL: Final[dict[str, Any]] = {
     "error": {"code": INTERNAL_CODE, "message": "the server failed; its log says why"}
 }
 
-STOPPING: Final = StoreUnavailable("the server stops; try again", outcome_unknown=True)
+STOPPING: Final = StoreUnavailable("the server is stopping; try again", outcome_unknown=True)
 
 _STATUS: Final[dict[type[WindlassError], int]] = {
     NotJson: 400,

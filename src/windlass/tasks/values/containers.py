@@ -194,9 +194,7 @@ def _each(actions: Sequence[Callable[[Any], Any]], items: Sequence[Any]) -> list
 
 
 class DictCodec(Codec):
-    """A dict. Keys that are not text are written as text if unambiguous, else in a list of
-    pairs.
-    """
+    """A dict. Keys that are not text become text if unambiguous, else a list of pairs."""
 
     def __init__(self, key: Codec, value: Codec, name: str) -> None:
         self.name = name

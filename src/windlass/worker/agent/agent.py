@@ -128,9 +128,7 @@ class Agent:
 
     @property
     def _jobs(self) -> Jobs:
-        """Returns how jobs start programs here, so that the server never hears of a tool they
-        cannot use.
-        """
+        """Returns how jobs start programs here; the server hears only of tools they can use."""
         return jobs_in(self.machine.isolation)
 
     async def _find_gpus(self) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import DEFAULT, Timers, unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.confinement import Confinement, Wish
-from windlass.worker.keeper.kept_process import Fenced
+from windlass.worker.keeper.kept_process import Fenced, Program
 
 Done = TypeVar("Done")
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -50,37 +50,10 @@ class Attempt:
     """
 
     __slots__ = (
-        "_asked",
-        "_assignment",
-        "_back_off",
-        "_confinement",
-        "_context",
-        "_credentials",
-        "_done",
-        "_env",
-        "_executor",
-        "_exited",
-        "_files",
-        "_has_files",
-        "_log",
-        "_mask",
-        "_message",
-        "_over",
-        "_processes",
-        "_progress",
-        "_record",
-        "_spec",
-        "_stopping",
-        "_task",
-        "_timers",
-        "_why",
-        "attempt",
-        "granted",
-        "isolation",
-        "job",
-        "key",
-        "secrets",
-        "trace",
+        "_asked", "_assignment", "_back_off", "_confinement", "_context", "_credentials", "_done",
+        "_env", "_executor", "_exited", "_files", "_has_files", "_log", "_mask", "_message",
+        "_over", "_processes", "_progress", "_record", "_spec", "_stopping", "_task", "_timers",
+        "_why", "attempt", "granted", "isolation", "job", "key", "secrets", "trace",
     )  # fmt: skip
 
     def __init__(
@@ -230,17 +203,14 @@ class Attempt:
             self._confinement = self._confine()
             self._processes = Processes(
                 self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped, self._context.isolation.plain,
+                self._unless_stopped,
             )  # fmt: skip
-        return await self._processes.spawn(
-            argv,
-            {**(env or {}), **self._env},
-            cwd=self._files_made().folder() if cwd is None else cwd,
-            make=cwd is None,
-            stdin=stdin,
-            limits=limits,
-            capture=capture,
-        )
+        program = Program(
+            argv=tuple(argv), env={**(env or {}), **self._env},
+            cwd=str(self._files_made().folder() if cwd is None else cwd), make=cwd is None,
+            limits=limits, run_as=self._context.isolation.plain,
+        )  # fmt: skip
+        return await self._processes.spawn(program, stdin=stdin, capture=capture)
 
     async def measured(self, duration_ms: int) -> None:
         """Reports the duration of the media; without an answer, the old timeout stays."""

@@ -225,9 +225,7 @@ class Files:
             raise NotFound(f"artifact {_shortened(artifact)} of job", job) from None
 
     async def fill(self, args: msgspec.Raw) -> msgspec.Raw:
-        """Returns arguments with their files fetched: as paths, or as results that were too
-        large.
-        """
+        """Fetches files among the arguments; returns these with paths, or with large results."""
         read = _decode(args)
         found = [await self._fetched(number, file) for number, file in _files_in(read)]
         values = iter(found)

@@ -17,7 +17,7 @@ import msgspec
 from windlass.domain.matching.isolation import Isolation, Network, Pull
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Limits
-from windlass.worker.keeper.kept_process import AS_WORKER, Ended, KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import Ended, KeptProcess, Program
 
 
 class ConfinementFailed(WindlassError):
@@ -28,22 +28,6 @@ class ConfinementFailed(WindlassError):
     def __init__(self, failure: str, message: str) -> None:
         super().__init__(message)
         self.failure = failure
-
-
-class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program, as the keeper starts it.
-
-    It sees `env` besides the environment of all jobs; with `whole`, nothing else. With `make` the
-    keeper makes the folder `cwd`.
-    """
-
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    whole: bool = False
-    cwd: str
-    make: bool = False
-    limits: Limits | None = None
-    run_as: RunAs = AS_WORKER
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):

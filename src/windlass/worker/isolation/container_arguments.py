@@ -87,9 +87,7 @@ def _options(engine: Engine, container: Container) -> Iterator[str]:
 
 
 def _rights(engine: Engine, container: Container) -> Iterator[str]:
-    """Yields the user options: files that the program makes in its scratch folder belong to the
-    worker.
-    """
+    """Yields the options by which new files in the scratch folder belong to the worker."""
     yield from ("--security-opt", "no-new-privileges")
     if container.user is not None:
         if not engine.maps_users:

@@ -115,9 +115,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Returns the program with quiet options, since its messages would go to the logs of
-        jobs.
-        """
+        """Returns the quiet program: otherwise its messages would appear in jobs' logs."""
         return (self.program,) if self.kind == "nerdctl" else (self.program, "--log-level", "error")
 
     @property

@@ -23,7 +23,7 @@ from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Program, Wish
+from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Wish
 from windlass.worker.isolation.container_arguments import (
     SCRATCH,
     SOCKET,
@@ -45,7 +45,7 @@ from windlass.worker.isolation.container_engine import (
 )
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
-from windlass.worker.keeper.kept_process import Ended, RunAs
+from windlass.worker.keeper.kept_process import Ended, Program, RunAs
 from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
 

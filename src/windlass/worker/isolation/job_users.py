@@ -334,9 +334,7 @@ def locks_of_user() -> Path:
 
 
 def try_users() -> tuple[Uids, str | None]:
-    """Returns uids for jobs of this user's worker, or why there are none, without making a
-    folder.
-    """
+    """Returns the uids for jobs, or why there are none, without making a folder."""
     uids = Uids(parse_range(DEFAULT_RANGE))
     if os.geteuid() == 0:
         return uids, None

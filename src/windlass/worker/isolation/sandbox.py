@@ -24,12 +24,12 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.confinement import Confinement, Program, Wish
+from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.isolation.job_users import Uids
 from windlass.worker.isolation.process import home_of
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.isolation.system_calls import filter_program
-from windlass.worker.keeper.kept_process import RunAs, SpawnFailed
+from windlass.worker.keeper.kept_process import Program, RunAs, SpawnFailed
 from windlass.worker.keeper.launch import find_program
 
 SYSTEM: Final = (

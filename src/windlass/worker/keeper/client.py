@@ -20,13 +20,7 @@ from typing import Any
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.worker.keeper.keeper import FENCED
-from windlass.worker.keeper.kept_process import (
-    AS_WORKER,
-    Fenced,
-    KeptProcess,
-    RunAs,
-    SpawnFailed,
-)
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, Program, SpawnFailed
 from windlass.worker.keeper.processes import Seen, all_processes, environ_of, look_at
 from windlass.worker.keeper.record import boot_id
 from windlass.worker.keeper.walls import CLOSED, USERS, VIEW
@@ -105,15 +99,11 @@ class KeeperClient:
             self._send_with(message, fds)
 
     def hide_by_view(self, user: int, mounts: int) -> None:
-        """Makes programs that may not see Windlass's files start in these namespaces; owns the
-        descriptors.
-        """
+        """Starts programs that are kept out in these namespaces; owns the descriptors."""
         self._add_wall(("wall", VIEW), (user, mounts))
 
     def close_folders(self, closed: Sequence[str], kept: Sequence[str]) -> None:
-        """Closes folders to programs that may not see Windlass's files, except for those in
-        `kept`.
-        """
+        """Closes folders, except those in `kept`, to programs that are kept out."""
         self._add_wall(("wall", CLOSED, list(closed), list(kept)))
 
     def use_users(self, users: int) -> None:
@@ -162,32 +152,24 @@ class KeeperClient:
 
     def spawn(
         self,
-        argv: Sequence[str],
-        env: dict[str, str] | None,
+        program: Program,
         *,
-        whole: bool = False,
-        cwd: str | None = None,
-        make: bool = False,
         stdin: int | None = None,
         stdout: int | None = None,
-        limits: Limits | None = None,
         tag: bytes = b"\0",
-        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
-        """Requests a process. `env` is added to the base, or is everything (`whole`).
-
-        With `make` the keeper makes the folder `cwd` if it is missing. The client owns the
-        descriptors from here on.
-        """
+        """Requests a process; the client owns the descriptors from here on."""
         self._numbers += 1
-        number = self._numbers
+        number, limits = self._numbers, program.limits
         process = self._kept[number] = KeptProcess(self, number, limits)
-        fds = [fd for fd in (stdin, stdout) if fd is not None]
+        self._fds += [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
         cpus = () if limits is None else limits.cpus
-        self._fds += fds
-        how = (_allowed(limits), *run_as)
-        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, tag, cpus, how))
+        how = (_allowed(limits), *program.run_as)
+        self.send((
+            "spawn", number, list(program.argv), program.env, program.whole, program.cwd,
+            program.make, bits, tag, cpus, how,
+        ))  # fmt: skip
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()
         return process

@@ -196,7 +196,7 @@ class Keeper:
             pass  # The next agent tries again.
 
     def _spawn(
-        self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
+        self, number: int, argv: list[str], env: dict[str, str], whole: bool,
         cwd: str | None, make: bool, fds: int, tag: bytes, cpus: tuple[int, ...],
         how: tuple[Any, ...],
     ) -> None:  # fmt: skip
@@ -212,7 +212,7 @@ class Keeper:
             pipe, write = opened = [*os.pipe()]
             status, told = os.pipe() if start.status else (-1, -1)
             opened += [fd for fd in (status, told) if fd >= 0]
-            full = self._base if env is None else env if whole else {**self._base, **env}
+            full = env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
@@ -367,9 +367,7 @@ class Keeper:
             self._untidy = True
 
     def _root_of(self, group: Group) -> int:
-        """Returns the process above the job's own: for a container, the one that watches over
-        it.
-        """
+        """Returns the topmost process of a job: for a container, its monitor."""
         if not group.outside:
             return group.pid
         others = (c for c in processes.children_of(os.getpid()) if c not in self._groups)
@@ -413,9 +411,7 @@ class Keeper:
         self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
 
     def _sweep(self) -> bool:
-        """Kills orphans that left their group, once their job has ended; returns whether there were
-        any.
-        """
+        """Kills orphans of ended jobs that left their group; returns whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
         groups = self._groups.values() if strays else ()
         tags = {group.tag for group in groups}

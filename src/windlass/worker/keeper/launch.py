@@ -60,9 +60,7 @@ class Start(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """Returns how many processes are not the job's: one around it, its init, and the
-        reporter.
-        """
+        """Counts the processes around the job's own: the sandbox, its init and the reporter."""
         return 3 if self.nested else 2 if self.outside else 0
 
     @classmethod

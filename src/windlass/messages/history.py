@@ -24,8 +24,8 @@ class WorkerSpell(msgspec.Struct, frozen=True, kw_only=True):
     reason: str | None = None
 
 
-class WorkerChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to the worker itself: enrolled, drained, lost…"""
+class FleetChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happened to a worker (enrolled, drained, lost…) or to a pool."""
 
     at: str
     what: str
@@ -45,7 +45,7 @@ class WorkerHistory(msgspec.Struct, frozen=True, kw_only=True):
     more: bool
     slots: int
     attempts: list[WorkerSpell]
-    changes: list[WorkerChange]
+    changes: list[FleetChange]
 
 
 class PoolMachine(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,14 +68,6 @@ class PoolSize(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     machines: int
     ready: int
-
-
-class PoolChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened to a pool: changed, failed to launch, a machine came or went."""
-
-    at: str
-    what: str
-    actor: str | None
 
 
 class PoolFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,4 +117,4 @@ class PoolHistory(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[PoolReason]
     sizes: list[PoolSize]
     machines: list[PoolMachine]
-    changes: list[PoolChange]
+    changes: list[FleetChange]

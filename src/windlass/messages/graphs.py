@@ -1,10 +1,76 @@
-"""The progress of a workflow, what holds it up, when its attempts ran, and how two runs differ."""
+"""The graph of a workflow, its progress, when its attempts ran, and how two runs differ."""
 
 from typing import Any
 
 import msgspec
 
 from windlass.domain.explain.forecast import Span
+from windlass.domain.graphs.timeline import Timeline
+
+
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A job, or a group of jobs, with its position.
+
+    `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
+    open group around it. `layer` and `last_layer` say how many jobs precede it in the longest
+    chain. `critical` means that the longest chain goes through it.
+    """
+
+    id: str
+    kind: str
+    label: str
+    job: int | None = None
+    parent: str | None = None
+    open: bool = False
+    jobs: int
+    states: dict[str, int]
+    x: float
+    y: float
+    width: float
+    height: float
+    layer: int
+    last_layer: int
+    critical: bool = False
+
+
+class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """Dependencies between two closed nodes: `target` waits for `source`."""
+
+    source: str
+    target: str
+    jobs: int
+    critical: bool = False
+
+
+class WorkflowGraph(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown of a workflow's graph. Each group comes before its contents.
+
+    `version` changes when jobs are added or retried: then request the graph again. `left_closed`
+    are requested groups that did not fit. If there are too many edges, those with the most
+    dependencies are shown; `edges_left_out` counts the others.
+    """
+
+    workflow: int
+    version: str
+    jobs: int
+    dependencies: int
+    states: dict[str, int]
+    width: float
+    height: float
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    left_closed: list[str]
+    edges_left_out: int
+
+
+class GraphStates(msgspec.Struct, frozen=True, kw_only=True):
+    """The states of the shown nodes, without positions."""
+
+    workflow: int
+    version: str
+    states: dict[str, int]
+    nodes: dict[str, dict[str, int]]
+    critical: list[str]
 
 
 class ChainJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,52 +126,12 @@ class WorkflowProgress(msgspec.Struct, frozen=True, kw_only=True):
     approvals_left_out: int
 
 
-class TimelineBar(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt, or `runs` short ones in a row, of which `job` is the first."""
-
-    start: int
-    end: int
-    job: int
-    attempt: int
-    runs: int
-    states: dict[str, int]
-
-
-class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
-    """Attempts that did not overlap; `row` numbers the lanes of one worker or name."""
-
-    name: str
-    row: int
-    bars: list[TimelineBar]
-
-
-class TimelineGap(msgspec.Struct, frozen=True, kw_only=True):
-    """A period in which nothing ran."""
-
-    start: int
-    end: int
-
-
-class WorkflowTimeline(msgspec.Struct, frozen=True, kw_only=True):
-    """When attempts ran. Times are milliseconds since 1970.
-
-    `lanes` begin with number `first` of `lanes_total`. No attempt ran in a gap, so it can be drawn
-    short.
-    """
+class WorkflowTimeline(Timeline, frozen=True, kw_only=True):
+    """The timeline of one workflow; `runs_left_out` counts jobs whose earlier attempts it lacks."""
 
     workflow: int
-    start: int
-    end: int
     now: int
-    shown_from: int
-    shown_until: int
-    lanes: list[TimelineLane]
-    first: int
-    lanes_total: int
-    runs: int
     runs_left_out: int
-    gaps: list[TimelineGap]
-    gaps_left_out: int
 
 
 class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,125 @@
+"""Plants bugs in real projects, lets the pipeline find them, and prints how well it did.
+
+    python -m tests.fuzzing.trial [--budget 10m] [--quiet 15s] [--keep DIR] [PROJECT ...]
+
+Each project is pushed to step by step. After each push `windlass fuzz run` manages, builds, fuzzes
+and files with a tracker on loopback; a tenth of the budget is for triage. All projects run at the
+same time.
+"""
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from tests.fuzzing.trackers.servers import GitHubIssues, running
+from tests.fuzzing.trial.history import History
+from tests.fuzzing.trial.planted import PROJECTS, PUSHES, Planted
+from tests.fuzzing.trial.score import Watch, report
+from windlass.cli.output.text import say
+from windlass.clock import RealClock
+from windlass_fuzz.findings.record import Finding
+
+SOLVER: Final = """\
+name: {name}
+repository: {repository}
+build:
+  production: [sh, build.sh, production]
+  coverage: [sh, build.sh, coverage]
+binaries: [target, words.dict]
+tests: ['tests/*']
+engine: {{name: libfuzzer, binary: target, dictionary: words.dict, flags: [-max_len=200]}}
+memory: 1GiB
+input_timeout: 3s
+cores: 1
+order: newest
+bisect: build
+commits: {{window: all}}
+issues: {{project: trial/{name}, api: '{api}', per_run: 50, per_day: 1000}}
+"""
+
+
+class Trial:
+    """The trial of one project: its history, its pipeline, and what it said after each push."""
+
+    def __init__(self, planted: Planted, folder: Path, api: str) -> None:
+        self.name = planted.source.name
+        self.folder = folder
+        self.log = folder / "log"
+        self.env = {
+            **os.environ, "GITHUB_TOKEN": "made-up",
+            "WINDLASS_FUZZ_BUCKET": str(folder / "bucket"),
+            "WINDLASS_FUZZ_WORK": str(folder / "work"),
+        }  # fmt: skip
+        folder.mkdir(parents=True)
+        self.watch = Watch(History(planted, folder / "repository"))
+        self.findings: list[Finding] = []
+        text = SOLVER.format(name=self.name, repository=folder / "repository", api=api)
+        (folder / f"{self.name}.yaml").write_text(text)
+
+    async def run(self, budget: str, quiet: str) -> None:
+        """Pushes and fuzzes; after the last push, an older commit is fuzzed once more."""
+        clock = RealClock()
+        for number in range(len(PUSHES)):
+            began_ms = clock.now_ms()
+            self.watch.history.push(number, began_ms)
+            rounds = 2 if number == len(PUSHES) - 1 else 1
+            bounds = ("--rounds", str(rounds), "--budget", budget, "--until-quiet", quiet)
+            await self._windlass("run", *bounds)
+            said = await self._windlass("findings", "list", "--all", "--json")
+            (self.folder / f"push-{number + 1}.json").write_text(said)
+            self.findings = msgspec.json.decode(said, type=list[Finding])
+            self.watch.look(self.findings)
+            live = sum(one.live for one in self.findings)
+            seconds = (clock.now_ms() - began_ms) // 1000
+            say(
+                f"{self.name}: push {number + 1} of {len(PUSHES)} in {seconds} s, "
+                f"{live} of {len(self.findings)} findings are open"
+            )
+
+    async def _windlass(self, *words: str) -> str:
+        """Runs `windlass fuzz` for this project; returns its output."""
+        with self.log.open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "windlass", "fuzz", *words, f"{self.name}.yaml",
+                cwd=self.folder, env=self.env, stdout=asyncio.subprocess.PIPE, stderr=log,
+            )  # fmt: skip
+            said, _ = await process.communicate()
+        if process.returncode:
+            say(f"{self.name}: fuzz {words[0]} ended with {process.returncode}: see {self.log}")
+        return said.decode()
+
+
+async def trial(names: list[str], folder: Path, budget: str, quiet: str) -> str:
+    """Runs the trials of these projects and returns the score."""
+    tracker = GitHubIssues()
+    async with running(tracker):
+        chosen = [one for one in PROJECTS if not names or one.source.name in names]
+        trials = [Trial(one, folder / one.source.name, tracker.address) for one in chosen]
+        await asyncio.gather(*(one.run(budget, quiet) for one in trials))
+    verdicts = [said for one in trials for said in one.watch.verdicts(one.findings)]
+    strangers = [said for one in trials for said in one.watch.strangers(one.findings)]
+    listed = "".join(f"not planted: {one.key} {one.title}\n" for one in strangers)
+    return report(verdicts, [one.watch for one in trials], len(strangers)) + listed
+
+
+def main() -> None:
+    """Runs the trial and prints its score."""
+    options = argparse.ArgumentParser(prog="python -m tests.fuzzing.trial")
+    options.add_argument("--budget", default="10m", help="of each run of the fuzzer")
+    options.add_argument("--quiet", default="15s", help="a run ends if it is quiet for so long")
+    options.add_argument("--keep", type=Path, help="keep repositories, buckets and logs here")
+    options.add_argument("names", nargs="*", metavar="PROJECT")
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.keep or Path(scratch)
+        say(asyncio.run(trial(given.names, folder.resolve(), given.budget, given.quiet)))
+
+
+if __name__ == "__main__":
+    main()
