@@ -1,14 +1,14 @@
-"""The guide names the tests that hold the rules of the pipeline: they exist."""
+"""The reference names the tests that hold the rules of the pipeline: they exist."""
 
 import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parents[1] / "docs" / "guides" / "fuzzing.md"
+PAGE = HERE.parents[1] / "docs" / "reference" / "fuzzing-pipeline.md"
 
 
-def test_each_rule_of_the_guide_names_a_test_that_exists() -> None:
-    rules = GUIDE.read_text().partition("## Rules of the pipeline")[2].partition("\n## ")[0]
+def test_each_rule_of_the_pipeline_names_a_test_that_exists() -> None:
+    rules = PAGE.read_text().partition("## Rules of the pipeline")[2].partition("\n## ")[0]
     named = re.findall(r"`([\w/]+\.py)::(test_\w+)`", rules)
     assert len(named) >= 19
     for path, name in named:
