@@ -35,7 +35,7 @@ from windlass.engine.submit.submission import (
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.loop_time import PAGE, LongList, aside, pages
+from windlass.ports.loop_time import PAGE, LongList, aside, give_way_if_long, pages
 
 
 def is_plain(submission: Submission) -> bool:
@@ -163,14 +163,18 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         if id(submission) in before:
             return await _answer_again(work, before[id(submission)], drafts, named.order)
     await reserve(work, drafts, submission.beside)
+    await give_way_if_long()
     fresh = [draft for draft in drafts if not draft.known]
     if len(fresh) < len(drafts):
         known = {draft.index: draft.known for draft in drafts if draft.known}
         await note_known(work, submission, known)
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
+    await give_way_if_long()
     uploads = await use_uploads(work, fresh)
     groups = await join_workflows(work, _settled(submission, drafts), [d.job for d in fresh])
+    await give_way_if_long()
     _join(fresh, groups, outside)
+    await give_way_if_long()
     await write_graph(work, fresh, outside, groups.rows)
     if uploads:
         await work.tx.files.add_artifacts(uploads)
