@@ -31,7 +31,6 @@ from windlass_fuzz.roles.engine_factory import EngineFactory, fresh_folder
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.documents import CommitTimes
 from windlass_fuzz.state.pipeline import Pipeline
-from windlass_fuzz.state.state_file import UnreadableState
 
 DATING: Final = 4  # the last quarter of the time for triage is for origins
 
@@ -195,11 +194,12 @@ class FindingsRun:
 
     async def _moments(self, build: LocalBuild) -> dict[str, int]:
         """Returns when a commit was made, seen by the manager, built and scheduled."""
-        commit, times = build.metadata.commit, CommitTimes()
-        with suppress(UnreadableState):
+        commit, times, committed_ms = build.metadata.commit, CommitTimes(), 0
+        with suppress(WindlassError):  # nothing depends on it
+            committed_ms = await self.mirror.committed_ms(commit)
             times = await self.pipeline.times.read()
         known = {
-            "committed": await self.mirror.committed_ms(commit),
+            "committed": committed_ms,
             "pushed": times.pushed.get(commit, 0),
             "built": build.metadata.built_at_ms,
             "scheduled": times.scheduled.get(commit, 0),
