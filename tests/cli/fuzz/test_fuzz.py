@@ -296,6 +296,7 @@ def test_the_pipeline_runs_on_a_fleet(up: Program, tmp_path: Path) -> None:
         "fuzz-toy-manager": "*/15 * * * *",
         "fuzz-toy-builder": "5,35 * * * *",
         "fuzz-toy-fuzzer": "45 0,6,12,18 * * *",
+        "fuzz-toy-triage": "*/5 * * * *",
         "fuzz-toy-coverage": "0 0 1 * *",
     }
     jobs = {name: schedule["jobs"][0] for name, schedule in made.items()}
