@@ -486,6 +486,8 @@ ACTOR: Final = "program"  # what an embedded client calls itself is reserved
 NUMBERS: Final = re.compile(r"\d{4,}")
 TIMES: Final = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?|\b\d+(\.\d+)? ?(ms|s|min|h)\b")
 BY_CHANCE: Final = frozenset({"digest", "incarnation", "key"})
+# A loop of the scheduler computes them, sooner or later.
+FORECASTS: Final = frozenset({"estimated_start", "estimated_end", "statistics"})
 
 
 def plain(answer: Any) -> Any:
@@ -498,6 +500,7 @@ def _same(value: Any) -> Any:
         return {
             key: type(one).__name__ if key in BY_CHANCE else _same(one)
             for key, one in value.items()
+            if key not in FORECASTS
         }
     if isinstance(value, list | tuple):
         return [_same(one) for one in value]

@@ -342,7 +342,7 @@ class Service:
             query["namespace"] = namespace
         address = f"/api/v1/uploads/{facts.sha256}"
         return await self._reconnect.insist(
-            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query),
+            lambda: self.transport.call("PUT", address, Uploaded, query=query, content=read(path)),
             self._options.seconds,
         )
 

@@ -115,7 +115,7 @@ async def _check(call: Call, job: Mapping[str, Any]) -> JobSpec:
     """Checks a job as `submit` does."""
     request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
     (spec,), _ = await call.services.submissions.prepare(request, call.who)
-    (checked,) = call.services.engine.validate([spec])
+    (checked,) = call.services.engine.submissions.validate([spec])
     return msgspec.structs.replace(checked.spec, submitted_by=None)
 
 
@@ -174,18 +174,7 @@ def _may_see(who: Identity, served: tuple[str, ...] | None) -> bool:
 
 
 def _shown(task: ReportedTask, workers: int) -> TaskInfo:
-    return TaskInfo(
-        name=task.name,
-        is_built_in=False,
-        doc=task.doc,
-        schema=task.schema,
-        options=task.options,
-        path=task.path,
-        positional=task.positional,
-        order=task.order,
-        version=task.version,
-        workers=workers,
-    )
+    return TaskInfo(is_built_in=False, workers=workers, **msgspec.structs.asdict(task))
 
 
 @cache

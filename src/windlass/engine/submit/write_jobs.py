@@ -5,6 +5,7 @@ are resolved first: names to ids, keys to jobs, parents to priorities.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import starmap
 
 import msgspec
@@ -108,20 +109,16 @@ async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]
         work.count_moves(group.shape, None, 0, QUEUED, group.count)
 
 
+@dataclass(slots=True, eq=False)
 class Group:
     """Jobs of one shape and base priority, which share a rank."""
 
-    __slots__ = ("base", "count", "first", "rank", "shape", "template")
-
-    def __init__(
-        self, template: JobTemplate, shape: int, base: int, place: int, first: int
-    ) -> None:
-        self.template = template  # of the newest
-        self.shape = shape
-        self.base = base
-        self.rank = place
-        self.first = first
-        self.count = 0
+    template: JobTemplate  # of the newest
+    shape: int
+    base: int
+    rank: int
+    first: int
+    count: int = 0
 
 
 def plain_rows(
