@@ -95,12 +95,14 @@ async def _ids_of(work: Work, submissions: Sequence[Submission]) -> Sequence[int
 async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]) -> None:
     """Writes jobs without references: their rows in one pass, ready at once."""
     shapes = await work.intern(jobs)
+    await give_way_if_long()
     rows, groups = await aside(
         len(jobs), lambda: plain_rows(work.catalog, shapes, jobs, ids, work.now)
     )
     # The store takes a page in one piece, which large jobs make longer.
     for page in pages(rows, 1 + PAGE * len(rows) // rows_of(jobs)):
         await work.tx.flow.enter(page)
+    await give_way_if_long()
     work.move_all(ids, (0,) * len(ids), ((0, QUEUED),))
     for group in groups:
         work.effects.arrive_at(group.shape, group.rank, group.first, group.count)
