@@ -64,6 +64,7 @@ ASK_NOTHING: Final = frozenset(
         "AsyncClient.tokens", "AsyncJob.id", "AsyncJob.service", "AsyncWorkflow.id",
         "AsyncWorkflowBlock.id",
         "AsyncJob.note_end",  # of a handle that waited with others
+        "AsyncJob.checked",
     }
 )  # fmt: skip
 ELSEWHERE: Final = {"AsyncClient.submit_in": "tests/transactions: it needs a database of the user"}

@@ -54,7 +54,7 @@ CONFIG = Config(
 )
 POOL = {"provider": "command", "max_seconds_per_month": 1, "options": {
     "launch": ["true"], "list": ["true"], "terminate": ["true"]}}  # fmt: skip
-MAX_LENGTH = 30  # seconds to wait for an alert
+MAX_LENGTH = 300  # seconds to wait for an alert
 
 WHILE_WORKERS_FAIL = {
     "WindlassHighRetryRate", "WindlassHighFailureRate", "WindlassQueueGrowing",

@@ -20,7 +20,9 @@ COPIED: Final = {
         "@fontsource-variable/jetbrains-mono/files/jetbrains-mono-latin-wght-normal.woff2"
     ),
 }
-# A search shows these after the others: they are for people who change Windlass, or only names.
+# A search shows these before the others: what new users ask for,
+FIRST: Final = ("start/", "guides/troubleshooting.md")
+# and these after them: they are for people who change Windlass, or only names.
 LAST: Final = ("decisions/", "architecture/", "reference/http-types.md", "licences.md")
 LINK: Final = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]+)(?:#[^)\s]*)?\)")
 
@@ -28,7 +30,9 @@ LINK: Final = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]+)(?:#[^)\s]*)?\)")
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Names files outside of docs/ instead of linking to them, and ranks the page in searches."""
     folder = posixpath.dirname(page.file.src_uri)
-    if page.file.src_uri.startswith(LAST):
+    if page.file.src_uri.startswith(FIRST):
+        page.meta["search"] = {"boost": 2}
+    elif page.file.src_uri.startswith(LAST):
         page.meta["search"] = {"boost": 0.1}
 
     def without_link(match: re.Match[str]) -> str:

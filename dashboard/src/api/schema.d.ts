@@ -2357,12 +2357,17 @@ export interface components {
         /**
          * SubmitReply
          * @description Ids in the order of the jobs; `applied` is False where a key was known.
+         *
+         *         No job of them was made after `at` (in ms, 0: unknown). One that was has got its id after the
+         *         database had lost theirs.
          */
         SubmitReply: {
             ids: number[];
             applied: boolean[];
             /** @default null */
             workflow: number | null;
+            /** @default 0 */
+            at: number;
         };
         /**
          * JobList

@@ -9,6 +9,7 @@ from typing import Any, Final
 from windlass.client.blocking import resources
 from windlass.domain.values.errors import WindlassError
 from windlass.server.description import description
+from windlass.server.http.replies import STATUS
 
 # What programs import is above all layers, and only looked at here.
 PUBLIC: Final = import_module("windlass")
@@ -113,14 +114,22 @@ def _public(name: str, value: Any) -> str:
         names = ", ".join(f"`{method}`" for method, _ in _members(value))
         return text + f"{_doc(value)}\n\n" + (f"Methods: {names}.\n\n" if names else "")
     if issubclass(value, WindlassError):
-        base = value.__mro__[1].__name__
-        return text + f"{_doc(value)} A `{base}`.\n\n"
+        return text + f"{_doc(value)}\n\n{_error(value)}\n\n"
     if name == "JobSpec":
         return text + f"{_doc(value)} Its fields are the [job options](job.md).\n\n"
     fields = getattr(value, "__struct_fields__", ())
     listed = f"Fields: {', '.join(f'`{field}`' for field in fields)}.\n\n" if fields else ""
     makes = _call(f"windlass.{name}", value) if name == "Client" else ""
     return text + makes + f"{_doc(value)}\n\n" + listed + "".join(_methods(value))
+
+
+def _error(cls: type[WindlassError]) -> str:
+    """Returns what programs know an error by: its base, its code, and the status of the answer."""
+    facts = [f"A `{cls.__mro__[1].__name__}`."]
+    if isinstance(cls.code, str) and cls.code != WindlassError.code:
+        facts.append(f"Code `{cls.code}`.")
+    facts += [f"HTTP status {STATUS[kind]}." for kind in cls.__mro__ if kind in STATUS][:1]
+    return " ".join(facts)
 
 
 def _members(cls: type) -> Iterator[tuple[str, Any]]:

@@ -215,7 +215,7 @@ class AsyncClient(Kept):
             reply = await service.submit(submission(ready, new))
         except Spooled as kept:
             return [SpooledJob(service, kept.delivery, one) for one in range(len(ready))]
-        return [AsyncJob(service, job) for job in reply.ids]
+        return [AsyncJob(service, job, reply.at) for job in reply.ids]
 
     async def submit_in(
         self, connection: Any, task: Any, /, *args: Any, **kwargs: Any

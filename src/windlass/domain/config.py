@@ -74,8 +74,8 @@ class Config(Struct, frozen=True, kw_only=True):
     heard_gap_ms: Annotated[
         int,
         doc(
-            "If no server heard from workers for longer than this, every lease is extended. A "
-            "gap that would end leases always counts, however large this is.",
+            "If no server has heard from any worker for this long, every lease is extended. A "
+            "gap that would end leases always extends them.",
             least=1,
         ),
     ] = 15_000
@@ -188,9 +188,9 @@ class Config(Struct, frozen=True, kw_only=True):
     upload_retention_ms: Annotated[
         int, doc("An upload that no job uses is removed this long after its last use.", least=1)
     ] = 86_400_000
-    bound_ttl_ms: Annotated[int, doc("A cached lowest rank is read again after this.", least=1)] = (
-        30_000
-    )
+    bound_ttl_ms: Annotated[
+        int, doc("How long a cached lowest rank is used before it is read again.", least=1)
+    ] = 30_000
 
     retention_interval_ms: Annotated[
         int, doc("Interval of the retention loop: old jobs, events and files.", least=1)

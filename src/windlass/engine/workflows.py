@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import ABORTED, CANCELED, SKIPPED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import (
@@ -41,13 +42,13 @@ from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     meet,
+    newest_of,
     notify_dependents,
 )
 from windlass.engine.jobs.priority import inherit_chunk
 from windlass.engine.jobs.supersede import (
     ChangedArgs,
     Superseded,
-    newest_of,
     retry,
     retry_many,
     revive,
@@ -441,7 +442,7 @@ async def _gone(
     tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[JobId, JobId]
 ) -> frozenset[int]:
     """Returns the outside jobs that it names and that retention has removed."""
-    named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
+    named = {job for spec in specs.values() for job in ids_in(spec)}
     outside = sorted(named - set(inside))
     known = await tx.jobs.read(outside) if outside else {}
     return frozenset(job for job in outside if job not in known)

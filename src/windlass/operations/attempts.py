@@ -224,7 +224,7 @@ class Children:
         )
         await self._rights.check_children(holder.job, specs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
 
 
 def _alone(job: JobSpec) -> JobSpec:

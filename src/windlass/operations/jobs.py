@@ -330,7 +330,7 @@ class Submissions:
         """Submits all jobs of a request, or none."""
         specs, workflow = await self.prepare(request, who)
         done = await self._engine.submit(specs, workflow, request.key, request.reopen)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
 
     async def prepare(
         self, request: SubmitRequest, who: Identity

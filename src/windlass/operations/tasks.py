@@ -115,7 +115,7 @@ async def _check(call: Call, job: Mapping[str, Any]) -> JobSpec:
     """Checks a job as `submit` does."""
     request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
     (spec,), _ = await call.services.submissions.prepare(request, call.who)
-    (checked,) = call.services.engine.validate([spec])
+    (checked,) = call.services.engine.submissions.validate([spec])
     return msgspec.structs.replace(checked.spec, submitted_by=None)
 
 

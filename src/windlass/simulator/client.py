@@ -279,9 +279,7 @@ class Client:
             ties["capability_grace"] = chance.choice((0.0, 3.0))
 
     def _duration(self) -> int:
-        low, high = self._world.chance.choice(
-            ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
-        )
+        low, high = self._world.chance.choice(DURATIONS_MS)
         return self._world.between(low, high)
 
     # Operating

@@ -121,16 +121,8 @@ class SimulatedKeeper:
         self._processes: dict[int, Process] = {}
         self._fenced: dict[int, None] = {}
 
-    def spawn(
-        self,
-        program: Program,
-        *,
-        stdin: int | None = None,
-        stdout: int | None = None,
-        tag: bytes = b"\0",
-    ) -> KeptProcess:
+    def spawn(self, program: Program, **_: object) -> KeptProcess:
         """Starts a process that runs for the milliseconds in its second argument."""
-        del stdin, stdout, tag
         self._numbers += 1
         number = self._numbers
         kept = KeptProcess(self, number)

@@ -158,7 +158,7 @@ class Savepoints:
         self._steps: list[Caught | str] = []
 
     def add(self, caught: Caught) -> None:
-        """Adds a submission of the transaction that is open."""
+        """Adds a submission of the open transaction."""
         self._steps.append(caught)
 
     def note(self, sql: str) -> None:

@@ -18,7 +18,7 @@ from windlass_fuzz.engines.engine import EngineFailed, Statistics
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.roles.corpus import Corpus
-from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport
+from windlass_fuzz.roles.fuzzer import RESERVE, Fuzzer, FuzzReport
 from windlass_fuzz.state.pipeline import Pipeline
 
 SLOW_MS = 120_000  # a limit, not a wait: runs end at the first bug
@@ -35,6 +35,10 @@ echo fine
 """
 
 LONG_MS = 600_000  # a limit, not a wait
+FOUR_BUGS = (
+    '#!/bin/sh\nfor word in limit other third last; do\n  if grep -q "$word 0" $1; then\n'
+    '    echo "bad $word" >&2; kill -ABRT $$\n  fi\ndone\necho fine\n'
+)
 HANGS = "#!/bin/sh\nif grep -q never $1; then sleep 1000; fi\necho fine\n"
 
 
@@ -276,6 +280,21 @@ def test_a_run_that_finds_nothing_new_gives_its_slot_back(tmp_path: Path) -> Non
     report = run(world.fuzz(budget_ms=120_000, notify=said.append))
     assert "nothing new in 1s: the run ends" in said
     assert (report.outcome, report.fuzz_count) == ("fuzzed", 1)
+
+
+def test_what_an_engine_that_ends_early_has_saved_is_for_triage(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good = world.commit("good")
+    bugs = {f"tests/{word}.txt": f"{word} 0" for word in ("limit", "other", "third", "last")}
+    bad = world.commit("bad", solver_sh=FOUR_BUGS, **bugs)
+    run(world.build_and_schedule(good, bad))
+
+    def slow(line: str) -> None:
+        if line.startswith("triaging"):
+            world.clock.ahead_ms += LONG_MS // RESERVE
+
+    report = run(world.fuzz(bad, budget_ms=LONG_MS, until_bug=True, notify=slow))
+    assert (len(run(findings_of(world))), report.untriaged) == (4, 0)
 
 
 def test_an_input_of_the_corpus_that_hangs_is_a_finding_and_leaves_the_corpus(

@@ -43,8 +43,8 @@ class FindingSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     `kinds` are the kinds to report; unless given, engines that call a target report hangs, too.
     `inputs` is how many inputs of a finding are kept. `triage` is how long a run may spend on
-    triage; it is also at most a tenth of the budget. `refused_is_fixed` makes a build that refuses
-    an input, but runs a test, count as fixed.
+    triage; it is also at most a tenth of the budget, and what an engine that ended early has left.
+    `refused_is_fixed` makes a build that refuses an input, but runs a test, count as fixed.
     """
 
     kinds: tuple[FailureKind, ...] | None = None

@@ -67,7 +67,8 @@ _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
 FINE: Final = "runs it fine"
 UNBUILT: Final = "it changes no file that builds and tests depend on"
-RESULTS: Final = ("summary.md", "report.sarif", "result.json")
+RESULT: Final = "result.json"
+RESULTS: Final = ("summary.md", "report.sarif", RESULT)
 MAX_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
 

@@ -34,7 +34,8 @@ def warn_of_typos(at: Connection, queue: str | None, task: str | None) -> None:
     New names are allowed, so this is no error.
     """
     try:
-        if queue and (hint := _hint(queue, queue_names(at))):
+        known = queue_names(at) if queue else []
+        if queue and queue not in known and (hint := did_you_mean(queue, known)):
             warn(f"warning: queue {queue} does not exist yet{hint}", YELLOW)
         if task:
             _warn_of_task(task, task_names(at))
@@ -67,7 +68,3 @@ def _listed(at: Connection, what: str) -> list[dict[str, Any]]:
     """Returns all queues, workers, … of the server."""
     found: list[dict[str, Any]] = at.call("GET", f"/api/v1/{what}", dict[str, Any])[what]
     return found
-
-
-def _hint(name: str, known: list[str]) -> str:
-    return "" if name in known else did_you_mean(name, known)

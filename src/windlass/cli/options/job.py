@@ -46,8 +46,8 @@ COMMAND_FLAGS: Final = {
     ),
     "env": CommandFlag(
         "--env",
-        "An environment variable of the command, NAME=VALUE; NAME alone has the value it has "
-        "here. Repeatable.",
+        "An environment variable of the command, NAME=VALUE; NAME alone takes its value from "
+        "your environment. Repeatable.",
     ),
 }
 _FIELD: Final = re.compile(r"(?:jobs(?:\[\d+\])?\.)?(\w+)(.*)", re.DOTALL)

@@ -91,7 +91,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
 
 
 def _origin(job: Job) -> list[tuple[str, Any]]:
-    """Returns where a job belongs, and what it is found by."""
+    """Returns where a job belongs, and its labels and key."""
     window = job.key_for
     if isinstance(window, int | float):
         window = f"for {readable_duration(round(window * 1000))}"
@@ -219,7 +219,8 @@ def _estimate(estimate: Estimate | None) -> str | None:
     """Shows an estimated time and its range."""
     if estimate is None:
         return None
-    likely, first, last = map(_second, (estimate.likely, estimate.earliest, estimate.latest))
+    moments = (estimate.likely, estimate.earliest, estimate.latest)
+    likely, first, last = (f"{moment[:19]}Z" for moment in moments)
     around = f"about {likely[:10]} {likely[11:]}"
     return around if first == last else f"{around} ({first[11:]} to {last[11:]})"
 
@@ -236,10 +237,6 @@ def expected(job: Job) -> str | None:
         return None
     rounded = left // 60_000 * 60_000 if left > 120_000 else left // 1_000 * 1_000
     return f"{'start' if job.estimated_start else 'end'} in {readable_duration(rounded)}"
-
-
-def _second(moment: str) -> str:
-    return moment[:19] + "Z"
 
 
 def _priority(priority: Priority) -> str:

@@ -109,7 +109,7 @@ _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 
 
 class Layout(NamedTuple):
-    """What a table does where room is short."""
+    """What a table leaves out or shortens in a narrow terminal."""
 
     spare: Sequence[str] = ()  # columns that are left out, the first one first
     cut: Collection[str] = CUT  # columns whose values are cut
@@ -194,7 +194,7 @@ def _column(n: int, name: str, cells: Sequence[Sequence[str]]) -> Column:
 
 
 def _fitted(cell: str, cut: bool) -> "Text":
-    """Cuts values that may be long to the room that is left, so that each row is one line."""
+    """Returns a cell; one that may be `cut` ends in an ellipsis where it does not fit."""
     from rich.text import Text
 
     text = Text(cell, style=STYLES.get(cell, ""))

@@ -6,6 +6,7 @@ is run here: words are quoted for a shell, values are written as Python literals
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,7 +28,7 @@ from windlass.domain.job.forms import (
     TIMEOUT,
     Form,
 )
-from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
+from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobOption, JobSpec
 from windlass.domain.values.quantities import exact_size, format_duration
 
 _SHELL: Final = "shell"
@@ -35,6 +36,8 @@ _PYTHON: Final = "python"
 _OF_COMMANDS: Final = frozenset({"argv", "env", "artifacts", "inputs"})
 _CLIENT: Final = ("import windlass", "", "client = windlass.Client()")
 _APART: Final = frozenset({"task", "args"}) | SET_BY_SERVER
+_LISTED: Final = tuple(option for name, option in OPTIONS.items() if name not in _APART)
+_listed_of: Final = attrgetter(*(option.name for option in _LISTED))
 
 
 class Equivalents(NamedTuple):
@@ -70,8 +73,8 @@ def _parameter(value: Any) -> str:
 def command_line(spec: JobSpec) -> str:
     """Returns the command that submits this job."""
     words = ["windlass", "submit"]
-    for name, value in _given(spec):
-        words += _flag(str(OPTIONS[name].flag), OPTIONS[name].form, value)
+    for option, value in _given(spec):
+        words += _flag(str(option.flag), option.form, value)
     command = _command(spec) if spec.task == _SHELL else None
     if command is not None:
         words += command
@@ -84,7 +87,7 @@ def command_line(spec: JobSpec) -> str:
 
 def python_code(spec: JobSpec) -> str:
     """Returns a program that submits this job and prints its result."""
-    given = {name: msgspec.to_builtins(value) for name, value in _given(spec)}
+    given = {option.name: msgspec.to_builtins(value) for option, value in _given(spec)}
     args = msgspec.to_builtins(spec.args)
     if _is_keywords(args):
         options = f".options({_keywords(given)})" if given else ""
@@ -126,17 +129,16 @@ def _escaped(character: str) -> str:
     return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\U{ord(character):08x}")
 
 
-def _given(spec: JobSpec) -> Iterator[tuple[str, Any]]:
+def _given(spec: JobSpec) -> Iterator[tuple[JobOption, Any]]:
     """Returns the options that differ from their defaults."""
-    for name, option in OPTIONS.items():
-        value = getattr(spec, name)
-        if name not in _APART and value != option.default:
-            yield name, value
+    for option, value in zip(_LISTED, _listed_of(spec), strict=True):
+        if value != option.default:
+            yield option, value
 
 
 def option_texts(spec: JobSpec) -> dict[str, str]:
     """Returns the options that a job sets, each as it is written after its flag."""
-    return {name: ", ".join(_texts(OPTIONS[name].form, value)) for name, value in _given(spec)}
+    return {option.name: ", ".join(_texts(option.form, given)) for option, given in _given(spec)}
 
 
 def _flag(flag: str, form: Form, value: Any) -> list[str]:
@@ -161,7 +163,8 @@ def _command(spec: JobSpec) -> list[str] | None:
     if not isinstance(args, dict) or not isinstance(args.get("argv"), list):
         return None
     inputs = [_input(one) for one in args.get("inputs") or ()]
-    if not set(args) <= _OF_COMMANDS or None in inputs or not all(map(_is_text, args["argv"])):
+    texts = all(isinstance(word, str) for word in args["argv"])
+    if not set(args) <= _OF_COMMANDS or None in inputs or not texts:
         return None
     words: list[str] = []
     for name, value in (args.get("env") or {}).items():
@@ -180,10 +183,6 @@ def _input(item: Any) -> str | None:
     if not isinstance(job, int) or not isinstance(name, str) or "=" in name or "file" in item:
         return None
     return f"{job}/{name}={item['path']}" if item.get("path") else f"{job}/{name}"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _json(value: Any) -> str:

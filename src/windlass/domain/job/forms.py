@@ -241,7 +241,7 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
 
 
 def _references(value: Any, field: str) -> tuple[Any, ...]:
-    """Returns ids and names, and handles of jobs unchanged: they may have no id yet."""
+    """Returns ids, names and handles of jobs; handles stay, since they may have no id yet."""
     one = not isinstance(value, Sequence) and hasattr(type(value), "id")
     references = (value,) if one else _tuple(value, field)
     for reference in references:
@@ -408,7 +408,9 @@ def _backoff(value: Any, field: str) -> Backoff | None:
         raise InvalidInput(f"{field}.max", f"at least {field}.initial", given.max)
     if settled == Backoff():
         return None
-    return given if _written(given) == _written(settled) else settled
+    # Encoded: 1 equals 1.0, but the stored text must not depend on how it was written.
+    encode = msgspec.json.encode
+    return given if encode(given) == encode(settled) else settled
 
 
 def _number(value: object, field: str, low: float, high: float) -> float | None:
@@ -417,10 +419,6 @@ def _number(value: object, field: str, low: float, high: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(field, f"a number from {low} to {high}", value)
     return float(value)
-
-
-def _written(backoff: Backoff) -> bytes:
-    return msgspec.json.encode(backoff)
 
 
 def _read_backoff(texts: Sequence[str], field: str) -> Backoff | None:

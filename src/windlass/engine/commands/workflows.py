@@ -1,5 +1,7 @@
 """`engine.workflows`: commands about whole workflows."""
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState, decode_details
@@ -19,23 +21,15 @@ from windlass.messages.workflows import CanceledWorkflow, RetriedWorkflow
 from windlass.store.store import Store
 
 
+@dataclass(eq=False)
 class Workflows:
     """Cancels and retries workflows, and waits for them."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        run: RunStep,
-        cascades: CascadeRunner,
-        end_waiters: EndWaiters,
-        submissions: SubmitCommand,
-    ) -> None:
-        self._store = store
-        self._run = run
-        self._cascades = cascades
-        self._end_waiters = end_waiters
-        self._submissions = submissions
+    _store: Store
+    _run: RunStep
+    _cascades: CascadeRunner
+    _end_waiters: EndWaiters
+    _submissions: SubmitCommand
 
     async def cancel(
         self, workflow: int, reason: str = "Canceled", actor: str | None = None
@@ -76,7 +70,7 @@ class Workflows:
 
     async def wait_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Waits until a workflow has ended, and returns whether it has."""
-        return await self._end_waiters.wait_workflow(workflow, timeout_ms)
+        return await self._end_waiters.workflows.wait(workflow, timeout_ms)
 
     async def details(self, workflow: int) -> Details:
         """Returns what a workflow was submitted with."""

@@ -92,7 +92,7 @@ async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -
     """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
     traced = engine.begin_trace(planned.jobs)
-    jobs = await aside(len(traced), lambda: engine.validate(traced, work.now))
+    jobs = await aside(len(traced), lambda: engine.submissions.validate(traced, work.now))
     submission = Submission(jobs, planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):

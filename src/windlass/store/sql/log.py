@@ -27,7 +27,7 @@ class LogRead(Role, ABC):
     """Returns every counter, added up."""
 
     @abstractmethod
-    async def of_job(self, job: int) -> list[Event]: ...
+    async def of_job(self, job: int, /) -> list[Event]: ...
 
 
 class Log(LogRead):

@@ -11,7 +11,7 @@ them where the types do not say enough. A method that does more than that is wri
 """
 
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Generic, TypeVar, TypeVarTuple, overload
+from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple, overload
 
 from windlass.store.sql.session import Role
 
@@ -23,7 +23,9 @@ B = TypeVar("B")
 C = TypeVar("C")
 Ts = TypeVarTuple("Ts")
 
-Answer = Coroutine[Any, Any, T]
+Answer: TypeAlias = Coroutine[Any, Any, T]
+Method: TypeAlias = Callable[[Role, *Ts], Answer[T]]
+MethodOfIds: TypeAlias = Callable[[Role, Sequence[int], *Ts], Answer[T]]
 
 
 class Query(Generic[*Ts]):
@@ -32,129 +34,93 @@ class Query(Generic[*Ts]):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def rows(self, kind: type[R]) -> Callable[[Role, *Ts], Answer[list[R]]]:
+    def rows(self, kind: type[R]) -> Method[*Ts, list[R]]:
         """Returns all rows as records."""
         name = self._name
+        return lambda self, *args: self._session.rows(kind, name, *args)
 
-        def rows(self: Role, /, *args: *Ts) -> Answer[list[R]]:
-            return self._session.rows(kind, name, *args)
-
-        return rows
-
-    def row(self, kind: type[R]) -> Callable[[Role, *Ts], Answer[R | None]]:
+    def row(self, kind: type[R]) -> Method[*Ts, R | None]:
         """Returns the first row as a record, None without one."""
         name = self._name
+        return lambda self, *args: self._session.row(kind, name, *args)
 
-        def row(self: Role, /, *args: *Ts) -> Answer[R | None]:
-            return self._session.row(kind, name, *args)
-
-        return row
-
-    def column(self) -> Callable[[Role, *Ts], Answer[list[int]]]:
+    def column(self) -> Method[*Ts, list[int]]:
         """Returns the numbers in the first column."""
         name = self._name
+        return lambda self, *args: _column(self._session.fetch(name, *args))
 
-        async def column(self: Role, /, *args: *Ts) -> list[int]:
-            return [row[0] for row in await self._session.fetch(name, *args)]
-
-        return column
-
-    def pairs(self, key: type[K], value: type[T]) -> Callable[[Role, *Ts], Answer[dict[K, T]]]:
+    def pairs(self, _key: type[K], _value: type[T]) -> Method[*Ts, dict[K, T]]:
         """Returns the second column by the first."""
         name = self._name
-        del key, value  # mypy reads them
+        return lambda self, *args: _pairs(self._session.fetch(name, *args))
 
-        async def pairs(self: Role, /, *args: *Ts) -> dict[K, T]:
-            return dict(await self._session.fetch(name, *args))
-
-        return pairs
-
-    def number(self) -> Callable[[Role, *Ts], Answer[int]]:
+    def number(self) -> Method[*Ts, int]:
         """Returns the number in the only row."""
         name = self._name
+        return lambda self, *args: _number(self._session.fetch_value(name, *args))
 
-        async def number(self: Role, /, *args: *Ts) -> int:
-            return int(await self._session.fetch_value(name, *args))
-
-        return number
-
-    def optional(self) -> Callable[[Role, *Ts], Answer[int | None]]:
+    def optional(self) -> Method[*Ts, int | None]:
         """Returns the number in the first row, None without one."""
         name = self._name
+        return lambda self, *args: self._session.fetch_value(name, *args)
 
-        def optional(self: Role, /, *args: *Ts) -> Answer[int | None]:
-            return self._session.fetch_value(name, *args)
-
-        return optional
-
-    def found(self) -> Callable[[Role, *Ts], Answer[bool]]:
+    def found(self) -> Method[*Ts, bool]:
         """Returns whether the statement returned a row."""
         name = self._name
+        return lambda self, *args: _found(self._session.fetch(name, *args))
 
-        async def found(self: Role, /, *args: *Ts) -> bool:
-            return bool(await self._session.fetch(name, *args))
-
-        return found
-
-    def count(self) -> Callable[[Role, *Ts], Answer[int]]:
+    def count(self) -> Method[*Ts, int]:
         """Returns how many rows were changed."""
         name = self._name
+        return lambda self, *args: self._session.execute(name, *args)
 
-        def count(self: Role, /, *args: *Ts) -> Answer[int]:
-            return self._session.execute(name, *args)
-
-        return count
-
-    def run(self) -> Callable[[Role, *Ts], Answer[None]]:
+    def run(self) -> Method[*Ts, None]:
         """Runs it and returns nothing."""
         name = self._name
+        return lambda self, *args: _ran(self._session.execute(name, *args))
 
-        async def run(self: Role, /, *args: *Ts) -> None:
-            await self._session.execute(name, *args)
+    def lock(self) -> Method[*Ts, None]:
+        """Locks out other transactions, where several run at a time."""
+        name = self._name
+        return lambda self, *args: self._session.lock(name, *args)
 
-        return run
-
-    def record(self, kind: type[R]) -> Callable[[Role, R], Answer[None]]:
+    def record(self, _kind: type[R]) -> Callable[[Role, R], Answer[None]]:
         """Runs it with the fields of a record."""
         name = self._name
-        del kind  # mypy reads it
+        return lambda self, row: _ran(self._session.execute(name, *row))
 
-        async def record(self: Role, row: R, /) -> None:
-            await self._session.execute(name, *row)
-
-        return record
-
-    def insert(self, kind: type[R]) -> Callable[[Role, R], Answer[int]]:
+    def insert(self, _kind: type[R]) -> Callable[[Role, R], Answer[int]]:
         """Inserts a record with a fresh id, ignoring its first field, and returns the id.
 
         Returns 0 if the row exists.
         """
         name = self._name
-        del kind  # mypy reads it
+        return lambda self, row: self._session.insert(name, row[1:])
 
-        def insert(self: Role, row: R, /) -> Answer[int]:
-            return self._session.insert(name, row[1:])
-
-        return insert
-
-    def many(self, kinds: str, kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[None]]:
+    def many(self, kinds: str, _kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[None]]:
         """Runs it for each record; `kinds` has a letter for each column (`Session.many`)."""
         name = self._name
-        del kind  # mypy reads it
+        return lambda self, rows: self._session.many(name, kinds, rows)
 
-        def many(self: Role, rows: Sequence[R], /) -> Answer[None]:
-            return self._session.many(name, kinds, rows)
 
-        return many
+async def _column(rows: Answer[list[Any]]) -> list[int]:
+    return [row[0] for row in await rows]
 
-    def lock(self) -> Callable[[Role, *Ts], Answer[None]]:
-        """Locks out other transactions, where several run at a time."""
-        name = self._name
 
-        def lock(self: Role, /, *args: *Ts) -> Answer[None]:
-            return self._session.lock(name, *args)
+async def _pairs(rows: Answer[list[Any]]) -> dict[Any, Any]:
+    return dict(await rows)
 
-        return lock
+
+async def _number(value: Answer[Any]) -> int:
+    return int(await value)
+
+
+async def _found(rows: Answer[list[Any]]) -> bool:
+    return bool(await rows)
+
+
+async def _ran(count: Answer[int]) -> None:
+    await count
 
 
 @overload
@@ -176,7 +142,7 @@ class OfIds(Generic[*Ts]):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def rows(self, kind: type[R]) -> Callable[[Role, Sequence[int], *Ts], Answer[list[R]]]:
+    def rows(self, kind: type[R]) -> MethodOfIds[*Ts, list[R]]:
         """Returns all rows as records."""
         name = self._name
 
@@ -188,7 +154,7 @@ class OfIds(Generic[*Ts]):
 
         return rows
 
-    def by_id(self, kind: type[R]) -> Callable[[Role, Sequence[int], *Ts], Answer[dict[int, R]]]:
+    def by_id(self, kind: type[R]) -> MethodOfIds[*Ts, dict[int, R]]:
         """Returns one record for each id, which is its first field."""
         name = self._name
 
@@ -200,9 +166,7 @@ class OfIds(Generic[*Ts]):
 
         return by_id
 
-    def lists(
-        self, kind: type[R]
-    ) -> Callable[[Role, Sequence[int], *Ts], Answer[dict[int, list[R]]]]:
+    def lists(self, kind: type[R]) -> MethodOfIds[*Ts, dict[int, list[R]]]:
         """Returns the records of each id that has any; the id is their first field."""
         name = self._name
 
@@ -216,10 +180,9 @@ class OfIds(Generic[*Ts]):
 
         return lists
 
-    def values(self, value: type[T]) -> Callable[[Role, Sequence[int], *Ts], Answer[dict[int, T]]]:
+    def values(self, _value: type[T]) -> MethodOfIds[*Ts, dict[int, T]]:
         """Returns the second column by the id in the first."""
         name = self._name
-        del value  # mypy reads it
 
         async def values(self: Role, ids: Sequence[int], /, *args: *Ts) -> dict[int, T]:
             if not ids:
@@ -229,7 +192,7 @@ class OfIds(Generic[*Ts]):
 
         return values
 
-    def run(self) -> Callable[[Role, Sequence[int], *Ts], Answer[None]]:
+    def run(self) -> MethodOfIds[*Ts, None]:
         """Runs it and returns nothing."""
         name = self._name
 

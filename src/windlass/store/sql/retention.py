@@ -68,14 +68,14 @@ class Retention(RetentionRead, ABC):
         """Returns True if this transaction is the only one that removes rows until it ends."""
 
     @abstractmethod
-    async def remove_jobs(self, ids: Sequence[int]) -> None:
+    async def remove_jobs(self, ids: Sequence[int], /) -> None:
         """Removes every row of these jobs, which the caller has locked.
 
         The log and its baseline keep their entries until they are trimmed.
         """
 
     @abstractmethod
-    async def remove_workflows(self, ids: Sequence[int]) -> None:
+    async def remove_workflows(self, ids: Sequence[int], /) -> None:
         """Removes the workflows that have no job left, from the baseline as well."""
 
     @abstractmethod

@@ -16,7 +16,7 @@ from windlass.domain.rows.views import (
 )
 from windlass.store.job_lists import JobLists
 from windlass.store.sql.files import Files
-from windlass.store.sql.methods import query
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Session
 
 BESIDE: Final = 50  # shapes that are counted at once
@@ -34,7 +34,7 @@ class Views(JobLists):
         if not views:
             return None
         view = views[0]
-        attempts = await self._by_ids(Attempt, "attempts", [job])
+        attempts = await self._session.rows(Attempt, "attempts", self._session.ids([job]))
         accepted = accepted_attempt(view.facts)
         artifacts = (await self._files.artifacts([job])).get(job, ())
         names = await self.worker_names({row.worker for row in attempts})
@@ -58,9 +58,8 @@ class Views(JobLists):
         workers = await self._session.rows(Worker, "all_workers")
         return [WorkerView(row, counts.get(row.id, 0)) for row in workers]
 
-    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
-        """Returns the places of these jobs, ascending by id and without unknown ones."""
-        return await self._by_ids(JobMoment, "job_moments", ids)
+    moments = of_ids("job_moments").rows(JobMoment)
+    """Returns the places of these jobs, ascending by id and without unknown ones."""
 
     async def census(self, most: int) -> Census:
         """Counts open jobs that are not queued, and workers; at most `most` rows of each place."""

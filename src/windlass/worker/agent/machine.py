@@ -172,7 +172,6 @@ class LocalMachine:
         """Kills what an older agent left behind, and starts the keeper."""
         await self._find_modes()
         self._proven = await self._kill_leftovers()
-        await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
             for scratch in (self._scratch, *self.isolation.scratch.values()):

@@ -6,6 +6,7 @@ or the end of its own process.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,7 +96,8 @@ class Attempt:
         if spec.secrets or spec.registry_secret is not None:
             self._hold_secrets(spec)
         self._timers = Timers(
-            assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out, self._near_timeout,
+            assignment.timeout_ms, assignment.idle_timeout_ms, partial(self.stop, "timed_out"),
+            self._near_timeout,
             "" if spec.says_when_it_ends else DEFAULT,
         )  # fmt: skip
         self._log: AttemptLog | None = None
@@ -202,8 +204,8 @@ class Attempt:
         if self._processes is None:
             self._confinement = self._confine()
             self._processes = Processes(
-                self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped,
+                self._context.keeper, self.job, self.log, lambda fd: self._log_made().attach(fd),
+                self._confinement, self._unless_stopped,
             )  # fmt: skip
         program = Program(
             argv=tuple(argv), env={**(env or {}), **self._env},
@@ -302,9 +304,6 @@ class Attempt:
         if self._why is None:
             self._note(message)
             log.warning("job near its timeout", job=self.job, reason=message)
-
-    def _time_out(self, message: str) -> None:
-        self.stop("timed_out", message)
 
     # Running
 
@@ -469,9 +468,6 @@ class Attempt:
             secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,
         )  # fmt: skip
         return context.isolation[mode].enter(wish)
-
-    def _attach(self, fd: int) -> None:
-        self._log_made().attach(fd)
 
     def _files_made(self) -> Files:
         if self._files is None:

@@ -119,9 +119,6 @@ class ContainerMode:
             self._given, self._reporter,
         )  # fmt: skip
 
-    async def clear_leftovers(self) -> None:
-        """Does nothing: the agent ends what its folder names before it starts its keeper."""
-
     async def close(self) -> None:
         """Ends the process that rootless podman keeps for the next command."""
         if self.engine is not None and self.engine.maps_users:
@@ -205,7 +202,7 @@ class Contained:
         return self._judged(ended, state, status)
 
     def _read_report(self, name: str) -> int | None:
-        """Returns how the program ended according to the reporter; None without a report."""
+        """Returns how the program ended, from the reporter's file; None without one."""
         try:
             with (self._places[name] / REPORT).open("rb") as file:
                 return reported_end(file.read(REPORT_LIMIT))

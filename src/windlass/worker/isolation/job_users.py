@@ -296,7 +296,7 @@ class JobUsers:
         self.uids = Uids(parse_range(own_range))
 
     def open(self) -> str | None:
-        """Returns why there are none; None if there are. Raises `OSError` if the worker is root."""
+        """Opens them; returns why that is impossible. Raises `OSError` if the worker is root."""
         if self.is_root:
             self.place.open()
             return None

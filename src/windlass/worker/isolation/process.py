@@ -51,9 +51,6 @@ class ProcessMode:
         del wish
         return Unconfined()
 
-    async def clear_leftovers(self) -> None:
-        """Does nothing: the keeper and its guard end processes."""
-
 
 class Unconfined:
     """Implements `Confinement`: changes nothing."""
@@ -82,9 +79,6 @@ class UserMode:
     def enter(self, wish: Wish) -> Confinement:
         """Takes a uid for the attempt."""
         return OwnUser(self._uids, str(wish.scratch))
-
-    async def clear_leftovers(self) -> None:
-        """Does nothing: locks end with the worker, and its processes were killed."""
 
 
 class OwnUser:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# All that a process can ignore: a shell ignores SIGQUIT for what it starts in the background, and
+# nohup SIGHUP, and programs hand both down.
+RESET = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
 NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
 
 
@@ -239,7 +241,7 @@ def _become(
     for number, file in start.opens:
         os.dup2(os.open(file, os.O_RDONLY), number)
     signal.set_wakeup_fd(-1)
-    for number in (*RESET, signal.SIGCHLD):
+    for number in RESET:
         signal.signal(number, signal.SIG_DFL)
     prepare()
     _limit(start)

@@ -74,6 +74,7 @@ class AllRuns:
     _done: list[Done] = field(default_factory=list)
     _began_ms: int = 0
     _spent_ms: int = 0
+    _saved_ms: int = 0
     _finished: bool = False
     _counted: set[str] = field(default_factory=set)
 
@@ -169,6 +170,7 @@ class AllRuns:
         early = run.while_fuzzing(self._reserve_left() // waiting // EARLY)
         left_ms = max(report.given_ms - own_ms, MIN_MS)
         report.statistics = await run.fuzz(session, left_ms, early)
+        self._saved_ms += max(began + report.given_ms - self.site.pipeline.now_ms(), 0)
         if early is not None:
             self._spent_ms += early.spent_ms
             self._note_found(report, early.found, [])
@@ -252,7 +254,9 @@ class AllRuns:
         return self._done[-1].seen.known.catalogue if self._done else None
 
     def _reserve_left(self) -> int:
-        return max(self.limits.reserved_ms - self._spent_ms, 0)
+        """Returns the time for triage: also what engines that ended early have saved."""
+        saved_ms = min(self._saved_ms, self.solver.findings.triage_ms - self.limits.reserved_ms)
+        return max(self.limits.reserved_ms + saved_ms - self._spent_ms, 0)
 
     @property
     def statistics(self) -> Statistics | None:

@@ -61,7 +61,7 @@ def create(
     """
     request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
     made = at.call("POST", "/api/v1/tokens", TokenCreated, request)
-    _print_secret(made, json)
+    print_answer(made, json, made.token)
 
 
 @tokens.command
@@ -85,7 +85,7 @@ def rotate(
     """
     with at.client() as client:
         made = client.tokens.rotate(_id_or_name(token), grace=grace, expires=expires)
-    _print_secret(made, json)
+    print_answer(made, json, made.token)
 
 
 @tokens.command
@@ -98,8 +98,3 @@ def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> Non
 
 def _id_or_name(token: str) -> int | str:
     return int(token) if token.isascii() and token.isdigit() else token
-
-
-def _print_secret(made: TokenCreated, json: bool) -> None:
-    """Prints the secret of a new token, alone or with all that is known of it."""
-    print_answer(made, json, made.token)

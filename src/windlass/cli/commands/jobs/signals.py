@@ -37,7 +37,7 @@ def send(
     text
         The payload is text, not JSON.
     key
-        Sent again with the same key, it is not a second signal.
+        If a signal with this key was sent before, send nothing.
     namespace
         The namespace of the jobs.
     """
@@ -53,7 +53,7 @@ def send(
 
 
 def questions(*, at: Connection = HERE, json: Json = False) -> None:
-    """List the questions that jobs wait to have answered (windlass.ask)."""
+    """List the open questions of jobs (windlass.ask)."""
     with at.client() as client:
         found = client.questions()
     rows = [(q.job, q.key, q.question, _wanted(q), q.asked_at, q.until) for q in found]

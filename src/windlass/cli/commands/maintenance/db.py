@@ -70,11 +70,7 @@ def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json 
 
 @database.command
 def restored(
-    *,
-    store: Store = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    json: Json = False,
+    *, store: Store = None, data: Data = None, config: ConfigFile = None, json: Json = False
 ) -> None:
     """Begin a new epoch after restoring a backup, before you start servers again.
 
@@ -261,7 +257,7 @@ def allow_submit(
 def deny_submit(
     role: str, /, *, store: Store = None, data: Data = None, json: Json = False
 ) -> None:
-    """Take back the right of a role to submit; what it has committed is still carried out.
+    """Revoke a role's right to submit; what it has already committed still runs.
 
     Parameters
     ----------

@@ -146,11 +146,7 @@ def run(name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False)
 
 @schedules.command(name="delete")
 def delete_schedule(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Delete a schedule and its history; workflows that it started continue."""
     _change("DELETE", name, at, json)

@@ -21,12 +21,7 @@ templates.command(start, name="start")
 
 @templates.command(name="apply")
 def apply_template(
-    name: TemplateName,
-    file: Path,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: TemplateName, file: Path, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Create a template, or a new version if the file changed, and print NAME@VERSION.
 
@@ -82,11 +77,7 @@ def show_template(template: str, /, *, at: Place = DEFAULT_PLACE, json: Json = F
 
 @templates.command(name="delete")
 def delete_template(
-    name: TemplateName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: TemplateName, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Delete a template; workflows that it started continue."""
     path = f"/api/v1/templates/{name}"

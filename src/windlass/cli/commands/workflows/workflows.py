@@ -121,12 +121,7 @@ def list_workflows(
 
 @workflows.command
 def show(
-    workflow: WorkflowId,
-    /,
-    *,
-    limit: Limit = SHOWN,
-    at: Connection = HERE,
-    json: Json = False,
+    workflow: WorkflowId, /, *, limit: Limit = SHOWN, at: Connection = HERE, json: Json = False
 ) -> None:
     """Show a workflow and its jobs.
 
@@ -174,12 +169,7 @@ def watch(
 
 @workflows.command
 def cancel(
-    workflow: WorkflowId,
-    /,
-    *,
-    reason: str = "Canceled",
-    at: Connection = HERE,
-    json: Json = False,
+    workflow: WorkflowId, /, *, reason: str = "Canceled", at: Connection = HERE, json: Json = False
 ) -> None:
     """Cancel a workflow: no more jobs start, and running jobs are stopped.
 
