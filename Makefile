@@ -143,6 +143,11 @@ test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no o
 test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
 	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator tests/domain tests/worker/isolation $(ARGS)
 
+.PHONY: docs
+docs: $(STAMP) ## build the documentation as a site in build/site; a warning is an error
+	$(PY) hatch_build.py install
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build
+
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
 	$(PY) -m windlass.cli.reference docs/reference

@@ -14,6 +14,7 @@ from benchmarks.sections import (
     memory,
     postgres,
     sqlite,
+    wal,
     workflows,
     workflows_postgres,
 )
@@ -27,6 +28,7 @@ SECTIONS: Sections = {
     "claims": claims.run,
     "budgets": budgets.run,
     "memory": memory.run,
+    "wal": wal.run,
     "workflows": workflows.run,
     "workflows-postgres": workflows_postgres.run,
     "explain": explain.run,

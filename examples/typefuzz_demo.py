@@ -157,7 +157,7 @@ def run(budget: str) -> Statistics:
     with tempfile.TemporaryDirectory(prefix="windlass-typefuzz-") as name:
         statistics = asyncio.run(play(Path(name), parse_duration_ms(budget, "budget")))
     console.print("\ndone: compared, and caught a planted wrong answer", style="bold green")
-    console.print("to fuzz your own solver: docs/guides/fuzzing-findings.md", highlight=False)
+    console.print("to fuzz your own solver: docs/guides/fuzzing-engines.md", highlight=False)
     return statistics
 
 

@@ -23,7 +23,7 @@ TIMEOUTS = (1_800_000, None)  # while running, and without activity: the default
 SLACK_MS = 10_000 + 30_000  # the grace of a stopped process and one heartbeat
 
 INSERT_JOBS = BulkInsert(QUERIES["insert_jobs"])
-INSERT_OUTCOMES = BulkInsert(QUERIES["insert_outcomes"])
+INSERT_OUTCOMES = BulkInsert(QUERIES["end_jobs"])
 INSERT_READY = """
 INSERT INTO ready (shape, rank, job, attempt, workflow, limit_id, excluded)
 SELECT shape, rank, id, 0, workflow, limit_id, NULL FROM jobs WHERE id BETWEEN ? AND ?
@@ -85,7 +85,7 @@ class RawStore:
         ]
         INSERT_JOBS.run(self._writer, rows)
         execute(INSERT_READY, (first, last))
-        execute(QUERIES["bump_counter"], (self._server, "depth:default", len(bodies)))
+        execute(QUERIES["bump_counters"], (self._server, "depth:default", len(bodies)))
         execute(ONE_EVENT, (now, 0, 0, 0, 0, QUEUED, integers(ids)))
         execute(QUERIES["save_sequence"], ("job", last))
         self._commit()
@@ -98,7 +98,7 @@ class RawStore:
             self._finish(finished, now)
         claimed = self._claim(want, now) if want else []
         self._seq += 1
-        execute(QUERIES["beat"], (self._who[0], self._seq, now, self._last_lease))
+        execute(QUERIES["beat_workers"], (self._who[0], self._seq, now, self._last_lease))
         self._commit()
         return claimed
 
@@ -126,7 +126,7 @@ class RawStore:
         times = (now, now, now + SLACK_MS)
         execute(QUERIES["lease_to"], (self._last_lease, 1, *self._who, None, RUNNING, *times, ids))
         execute(TWO_EVENTS, (now, 1, *self._who, ids))
-        execute(QUERIES["bump_counter"], (self._server, "depth:default", -len(rows)))
+        execute(QUERIES["bump_counters"], (self._server, "depth:default", -len(rows)))
         self._last_lease += len(rows)
         execute(QUERIES["save_sequence"], ("lease", self._last_lease))
         return claimed

@@ -5,7 +5,8 @@ Beside each time stands the longest time for which the loop did not come to its 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
 import msgspec
 import uvloop
@@ -17,9 +18,10 @@ from benchmarks.sections.workflows import layers, specs_of
 from benchmarks.stores import open_sqlite
 from windlass.clock import RealClock
 from windlass.domain.access.rights import Identity, Role
-from windlass.domain.graphs.timeline import Window
+from windlass.engine.graphs import Graphs
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.operations.graphs import WorkflowGraphs
+from windlass.operations import graphs
+from windlass.operations.dispatch.call import Call
 
 NAME: Final = "graphs"
 MAX_SECONDS: Final = 2.0
@@ -61,10 +63,11 @@ async def _measure(options: Options) -> list[Row]:
     async with open_sqlite(options.folder / "graphs.db", RealClock()) as engine:
         made = await engine.submit(specs_of(layers(jobs)), WorkflowSpec(name="bench"))
         workflow = made.known_workflow
-        graphs = WorkflowGraphs(engine)
+        services: Any = SimpleNamespace(engine=engine, graphs=Graphs(engine.store, engine.catalog))
+        call = Call(services, ADMIN)
 
         async def graph(*opened: str) -> str:
-            found = await graphs.graph(workflow, opened, 0, ADMIN)
+            found = await graphs.graph(call, workflow, list(opened))
             if sum(node.jobs for node in found.nodes if not node.open) != jobs:
                 raise RuntimeError("some jobs are not shown")
             msgspec.json.encode(found)
@@ -74,11 +77,9 @@ async def _measure(options: Options) -> list[Row]:
         more = [
             await _timed("open it again", graph),
             await _timed("open a group in it", lambda: graph(group)),
-            await _timed("its states", lambda: graphs.states(workflow, (), 0, ADMIN)),
-            await _timed("its progress", lambda: graphs.progress(workflow, ADMIN)),
-            await _timed(
-                "its timeline", lambda: graphs.timeline(workflow, "name", Window(), ADMIN)
-            ),
+            await _timed("its states", lambda: graphs.graph_states(call, workflow)),
+            await _timed("its progress", lambda: graphs.progress(call, workflow)),
+            await _timed("its timeline", lambda: graphs.timeline(call, workflow, "name")),
         ]
     return [*rows, *(row for found, _ in more for row in found)]
 

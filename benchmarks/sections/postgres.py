@@ -35,7 +35,7 @@ def run(options: Options) -> list[Row]:
     """Compare rows first, then rates."""
     server = start_postgres(durable=True, settings=SETTINGS)
     try:
-        _expect_same_rows(server)
+        expect_same_rows(server)
         return _compare(server, options)
     finally:
         server.stop()
@@ -115,7 +115,7 @@ def _rows(laps: dict[str, Laps]) -> list[Row]:
     ]
 
 
-def _expect_same_rows(server: PostgresServer) -> None:
+def expect_same_rows(server: PostgresServer) -> None:
     """One process of each kind leaves the same rows behind."""
     copies = Copies(server, 5 * BATCH)
     with copies.copy() as engine, copies.copy() as rows:

@@ -23,7 +23,7 @@ TARGET = 0.60
 
 def run(options: Options) -> list[Row]:
     """Compare rows first, then rates; without the disk as well, where commits cost little."""
-    _expect_same_rows(options.folder)
+    expect_same_rows(options.folder)
     rows = _compare(options, options.folder, NAME, TARGET)
     with options.no_disk() as folder:
         return rows + _compare(options, folder, f"{NAME}, no disk", None)
@@ -84,7 +84,7 @@ def _run_rows(path: Path, bodies: Sequence[Sequence[bytes]], clock: Clock) -> La
     return sqlite_rows.run(path, bodies, clock)
 
 
-def _expect_same_rows(folder: Path) -> None:
+def expect_same_rows(folder: Path) -> None:
     """Both loops leave the same rows behind, to the last column."""
     clock = StillClock()
     engine, rows = folder / "engine.db", folder / "rows.db"

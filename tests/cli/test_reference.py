@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
+import windlass
 from windlass.cli.reference import PAGES
+from windlass.operations.dispatch.router import PLACEHOLDER
+from windlass.server.app import API
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 
@@ -23,3 +26,13 @@ def test_every_command_and_every_option_is_there() -> None:
     assert "| 3 | no server is known" in commands
     assert "| `retry.max_retries` | retries | `3` |" in options
     assert "| `job_retention` | duration | `30d` | Ended jobs are removed after this." in options
+
+
+def test_every_public_name_and_every_route_is_there() -> None:
+    python, http = ((FOLDER / name).read_text() for name in ("python.md", "http.md"))
+    assert {name for name in windlass.__all__ if f"\n### windlass.{name}\n" not in python} == set()
+    assert "\n### client.pools\n" in python
+    paths = {(one.method, PLACEHOLDER.sub(r"{\1}", one.path)) for one in API}
+    routes = {f"### {method} {path}" for method, path in paths}
+    assert {route for route in routes if f"\n{route}\n" not in http} == set()
+    assert len(routes) > 100

@@ -200,7 +200,7 @@ def test_a_client_in_a_job_is_answered_with_what_jobs_use(
     with pytest.raises(windlass.Unreachable, match="start one with `windlass up`"):
         windlass.Client().jobs()
     monkeypatch.setenv("WINDLASS_JOB", "7")
-    with pytest.raises(windlass.Unreachable, match=r"use task\.submit and windlass\.send in a job"):
+    with pytest.raises(windlass.Unreachable, match=r"use task\.submit and windlass\.send in it"):
         windlass.Client().jobs()
     child: Any = ChildJob(7)
     with pytest.raises(windlass.WindlassError, match=r"was submitted outside of a step"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -20,10 +21,11 @@ from windlass.client.handles import AsyncJob
 from windlass.client.reconnect import Reconnect
 from windlass.client.service import Service
 from windlass.client.transport import Transport
+from windlass.client.waiting import gather_async
 from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Role
 from windlass.domain.job.job import JobSpec
-from windlass.domain.values.errors import InvalidInput, Unreachable
+from windlass.domain.values.errors import InvalidInput, Lost, Unreachable
 from windlass.messages.sync import Finished
 from windlass.ports.gateway import Holder
 
@@ -243,3 +245,40 @@ def test_a_client_of_a_module_is_made_before_its_server_starts(tmp_path: Path) -
             client.jobs()
         installed.start()
         assert client.submit(NOTHING).info().state == "queued"
+
+
+def test_a_handle_never_shows_the_job_that_got_its_id_after_a_loss(tmp_path: Path) -> None:
+    """A whole data directory was put back from a backup, and nobody said so."""
+
+    async def scenario(installation: Installation) -> None:
+        async with installation.client() as alice:
+            first = await alice.submit(NOTHING)
+            stop(installation)
+            shutil.copytree(tmp_path / "place", tmp_path / "backup")
+            installation.start()
+            lost = await alice.submit(NOTHING)
+            stop(installation)
+            shutil.rmtree(tmp_path / "place")
+            shutil.move(tmp_path / "backup", tmp_path / "place")
+            installation.start()
+            async with installation.client() as bob:
+                other = await bob.submit(NOTHING)
+                assert other.id == lost.id
+                await other.cancel()
+                for ask in (lost.info, lost.result, lambda: gather_async(lost)):
+                    with pytest.raises(Lost, match=f"job {lost.id} was lost") as caught:
+                        await ask()
+                    assert caught.value.code == "job_lost"
+                assert (await other.info()).id == other.id
+            assert (await first.info()).id == first.id
+
+    with ExitStack() as stack:
+        (tmp_path / "place").mkdir()
+        installation = Installation(tmp_path / "place", stack)
+        installation.start()
+        run(scenario(installation))
+
+
+def stop(installation: Installation) -> None:
+    installation.process.terminate()
+    installation.process.wait()

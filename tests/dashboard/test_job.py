@@ -171,13 +171,15 @@ def test_what_keeps_a_job_waiting_is_told_and_one_click_ends_it(
     open_page: Open, farm: Farm
 ) -> None:
     assert farm.http.post("/api/v1/queues/halted/pause").status_code == 200
-    job = farm.submit("true", queue="halted", requires=["memory>=1MiB"], **SOON)
+    job = farm.submit("true", queue="halted", requires=["memory>=1MiB"], kind="release", **SOON)
     viewer = open_page("viewer")
     show(viewer, farm, job)
     expect(viewer.get_by_text("queue halted, which is paused").first).to_be_visible()
     expect(viewer.get_by_role("columnheader", name="memory ≥ 1 MiB")).to_be_visible()
     assert viewer.locator("td[data-met=true]").count() >= 1
     assert viewer.get_by_role("button", name="Resume the queue").count() == 0
+    viewer.get_by_role("tab", name="Overview").click()
+    expect(viewer.locator("dl").get_by_text("release", exact=True)).to_be_visible()
     page = open_page()
     show(page, farm, job)
     page.get_by_role("button", name="Resume the queue").click()

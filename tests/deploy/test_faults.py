@@ -54,13 +54,14 @@ CONFIG = Config(
 )
 POOL = {"provider": "command", "max_seconds_per_month": 1, "options": {
     "launch": ["true"], "list": ["true"], "terminate": ["true"]}}  # fmt: skip
-MAX_LENGTH = 30  # seconds to wait for an alert
+MAX_LENGTH = 300  # seconds to wait for an alert
 
 WHILE_WORKERS_FAIL = {
     "WindlassHighRetryRate", "WindlassHighFailureRate", "WindlassQueueGrowing",
     "WindlassQueueStuck", "WindlassOldestJobTooOld", "WindlassStateAnomaly", "WindlassLogLost",
     "WindlassPoolOverBudget", "WindlassPoolCannotStart", "WindlassStoreNotReady",
     "WindlassServerErrors", "WindlassLoopStopped", "WindlassLoopFailing",
+    "WindlassWorkerOnProbation",
 }  # fmt: skip
 OF_FUZZING = {
     "WindlassFuzzingUnhealthy", "WindlassFuzzingStopped", "WindlassFuzzingUnreadable",
@@ -100,10 +101,19 @@ async def keep_working(server: RunningServer, worker: FakeWorker, idle: FakeWork
         await pass_time(0.05)
 
 
-async def keep_failing(server: RunningServer, worker: FakeWorker, idle: FakeWorker) -> None:
+async def suspect(server: RunningServer, sick: FakeWorker) -> None:
+    """Lets one worker fail jobs of a kind that others complete."""
+    for _ in range(15):
+        number = await server.submit(job(queue="fine", retries=0))
+        await sick.sync(want=1)
+        await sick.sync(finished=(Finished(number, 1, "failed", 1, failure="resource"),))
+
+
+async def keep_failing(server: RunningServer, worker: FakeWorker, *idle: FakeWorker) -> None:
     """Fails jobs: some are retried, some fail for good; and submits more than anybody runs."""
     while True:
-        await idle.sync()
+        for one in idle:
+            await one.sync()
         await server.submit(job(queue="bad", retries=3), job(queue="bad", retries=0))
         taken = (await worker.sync(want=2)).jobs
         await worker.sync(
@@ -273,7 +283,9 @@ def test_nothing_fires_in_a_healthy_run_and_each_alert_until_its_fault_is_over(
             hang = Hang()
             broken = stack.enter_context(monkeypatch.context())
             await stage(server, broken, hang)
-            failing = asyncio.create_task(keep_failing(server, worker, other))
+            sick = await server.worker("w0")
+            await suspect(server, sick)
+            failing = asyncio.create_task(keep_failing(server, worker, other, sick))
             await until_fired(prometheus, WHILE_WORKERS_FAIL | OF_FUZZING)
             assert failing.cancel()
             await server.submit(job(), job())

@@ -76,6 +76,8 @@ CASES: Final = (
     Case("WindlassWorkersLost", {"windlass_workers_lost_total": f"0+0x50 2+0x{LENGTH}"},
          ({"windlass_workers_lost_total": f"0+0x58 1+0x{LENGTH}"},
           {"windlass_workers_lost_total": steady(9)})),
+    Case("WindlassWorkerOnProbation", {'windlass_workers{status="probation"}': steady(1)},
+         ({'windlass_workers{status="probation"}': steady(0), ONLINE: steady(1)},)),
     Case("WindlassPoolOverBudget",
          {f"windlass_pool_used_seconds{POOL}": steady(100),
           f"windlass_pool_budget_seconds{POOL}": steady(100)},

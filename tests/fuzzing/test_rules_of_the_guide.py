@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parents[1] / "docs" / "guides" / "fuzzing.md"
+GUIDE = HERE.parents[1] / "docs" / "guides" / "fuzzing-running.md"
 
 
 def test_each_rule_of_the_guide_names_a_test_that_exists() -> None:

@@ -114,7 +114,7 @@ def _job_flag(text: str) -> None:
     name, _, value = text.partition("=")
     option = JOB_OPTIONS.get(name)
     if option is not None:
-        read = option.form.read(value.split(";") if option.form.repeats else [value], name, NOW)
+        read = option.form.of_texts(value.split(";") if option.form.repeats else [value], name)
         canonical_options({name: read}, frozenset({name}))
 
 

@@ -1,11 +1,14 @@
 """The server's log of events: each line names its job and says why, as text and as JSON."""
 
+import asyncio
 import re
 
+import pytest
 from structlog.testing import capture_logs
 
 from tests.support.running import run
 from tests.support.running_server import running_server
+from windlass.domain.config import Config
 from windlass.domain.rows.events import Level
 from windlass.engine.history.events import EventLines, WorkerNames, read_new
 from windlass.messages.sync import Finished
@@ -41,3 +44,25 @@ def test_each_line_names_its_job_and_each_json_line_its_reason() -> None:
             assert reasons[-1].startswith("Completed on worker ")
 
     run(scenario())
+
+
+def test_a_server_stops_though_its_event_log_is_never_read_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several hundred thousand jobs take minutes to be logged and counted."""
+    reading = asyncio.Event()
+
+    async def read_for_ever(now: int) -> None:
+        reading.set()
+        await asyncio.Event().wait()
+
+    async def scenario() -> None:
+        async with running_server(config=Config(drain_limit_ms=100)) as server:
+            monkeypatch.setattr(server.services.feed, "run_once", read_for_ever)
+            await reading.wait()
+
+    async def within_limit() -> None:
+        async with asyncio.timeout(60):
+            await scenario()
+
+    run(within_limit())

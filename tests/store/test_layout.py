@@ -8,7 +8,7 @@ from tests.tidy.test_ratchet import ROOT
 from windlass.store.sql.transaction import WriteTx
 
 STORES = ROOT / "src" / "windlass" / "store"
-BESIDE_THE_ROLES = {"queries", "session", "transaction"}
+BESIDE_THE_ROLES = {"methods", "queries", "session", "transaction"}
 
 
 def modules(folder: str) -> set[str]:

@@ -73,6 +73,7 @@ ONLY_ASYNC: Final = {
     ("AsyncJob", "value_of"): "a part of `result`",
     ("AsyncJob", "failure_of"): "a part of `result`",
     ("AsyncJob", "note_end"): "a part of `as_completed`",
+    ("AsyncJob", "checked"): "a part of `info` and `wait`",
 }
 # They begin in the thread of the caller, and need the event loop only for what is not usual.
 FROM_HERE: Final = {"map", "submit", "submit_many"}

@@ -15,7 +15,7 @@ from windlass.messages.steps import StepReply, StepRequest
 from windlass.ports.executor import Granted, Limits
 from windlass.worker.agent.environment import job_environment
 from windlass.worker.keeper.client import MARKER, KeeperClient
-from windlass.worker.keeper.kept_process import KeptProcess
+from windlass.worker.keeper.kept_process import KeptProcess, Program
 from windlass.worker.keeper.processes import boottime
 
 HOUR_S = 3_600
@@ -48,7 +48,8 @@ class Workbench:
         stdin: int,
     ) -> KeptProcess:
         """A process for no job in particular."""
-        process = self.keeper.spawn(argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin)
+        program = Program(argv=tuple(argv), env=dict(env), cwd=str(cwd), limits=limits)
+        process = self.keeper.spawn(program, stdin=stdin)
         process.on_output = sys.stderr.buffer.write  # type: ignore[assignment]
         await process.started()
         return process
@@ -106,14 +107,11 @@ class BenchContext:
     ) -> KeptProcess:
         assert stdin is None
         listen, stdout = os.pipe() if capture else (-1, None)
-        process = self._bench.keeper.spawn(
-            argv,
-            {**self.env, **(env or {})},
-            whole=True,
-            cwd=str(cwd or self.scratch),
-            stdout=stdout,
-            limits=limits,
-        )
+        program = Program(
+            argv=tuple(argv), env={**self.env, **(env or {})}, whole=True,
+            cwd=str(cwd or self.scratch), limits=limits,
+        )  # fmt: skip
+        process = self._bench.keeper.spawn(program, stdout=stdout)
         process.on_output = self.log
         process.on_pipe = self._attach
         self.processes.append(process)

@@ -2357,12 +2357,17 @@ export interface components {
         /**
          * SubmitReply
          * @description Ids in the order of the jobs; `applied` is False where a key was known.
+         *
+         *         No job of them was made after `at` (in ms, 0: unknown). One that was has got its id after the
+         *         database had lost theirs.
          */
         SubmitReply: {
             ids: number[];
             applied: boolean[];
             /** @default null */
             workflow: number | null;
+            /** @default 0 */
+            at: number;
         };
         /**
          * JobList
@@ -2477,6 +2482,10 @@ export interface components {
             dependents_more: boolean;
             /** @default [] */
             steps: components["schemas"]["StepInfo"][];
+            /** @default {} */
+            options: {
+                [key: string]: string;
+            };
         };
         /**
          * Priority
@@ -4037,7 +4046,7 @@ export interface components {
          *         middle.
          */
         CriticalPath: {
-            jobs: components["schemas"]["windlass.messages.graphs.figures.ChainJob"][];
+            jobs: components["schemas"]["windlass.messages.graphs.ChainJob"][];
             length: number;
             left_out: number;
             total_ms: number;
@@ -4047,7 +4056,7 @@ export interface components {
          * ChainJob
          * @description A job of the longest chain: how long it took or is expected to take, in milliseconds.
          */
-        "windlass.messages.graphs.figures.ChainJob": {
+        "windlass.messages.graphs.ChainJob": {
             job: number;
             name: string;
             state: string;
@@ -4066,25 +4075,22 @@ export interface components {
         };
         /**
          * WorkflowTimeline
-         * @description When attempts ran. Times are milliseconds since 1970.
-         *
-         *         `lanes` begin with number `first` of `lanes_total`. No attempt ran in a gap, so it can be drawn
-         *         short.
+         * @description The timeline of one workflow; `runs_left_out` counts jobs whose earlier attempts it lacks.
          */
         WorkflowTimeline: {
-            workflow: number;
             start: number;
             end: number;
-            now: number;
             shown_from: number;
             shown_until: number;
             lanes: components["schemas"]["TimelineLane"][];
             first: number;
             lanes_total: number;
             runs: number;
-            runs_left_out: number;
             gaps: components["schemas"]["TimelineGap"][];
             gaps_left_out: number;
+            workflow: number;
+            now: number;
+            runs_left_out: number;
         };
         /**
          * TimelineLane
@@ -4591,7 +4597,7 @@ export interface components {
          * PreviewRequest
          * @description A job as in a submission, which may still be wrong or incomplete.
          */
-        "windlass.messages.fleet.tasks.PreviewRequest": {
+        "windlass.messages.tasks.PreviewRequest": {
             job: Record<string, never>;
         };
         /**
@@ -4688,7 +4694,7 @@ export interface components {
             more: boolean;
             slots: number;
             attempts: components["schemas"]["WorkerSpell"][];
-            changes: components["schemas"]["WorkerChange"][];
+            changes: components["schemas"]["FleetChange"][];
         };
         /**
          * WorkerSpell
@@ -4717,10 +4723,10 @@ export interface components {
             reason: string | null;
         };
         /**
-         * WorkerChange
-         * @description Something that happened to the worker itself: enrolled, drained, lost…
+         * FleetChange
+         * @description Something that happened to a worker (enrolled, drained, lost…) or to a pool.
          */
-        WorkerChange: {
+        FleetChange: {
             at: string;
             what: string;
             actor: string | null;
@@ -4742,7 +4748,7 @@ export interface components {
             reasons: components["schemas"]["PoolReason"][];
             sizes: components["schemas"]["PoolSize"][];
             machines: components["schemas"]["PoolMachine"][];
-            changes: components["schemas"]["PoolChange"][];
+            changes: components["schemas"]["FleetChange"][];
         };
         /**
          * PoolFigures
@@ -4798,15 +4804,6 @@ export interface components {
             ready_at: string | null;
             gone_at: string | null;
             reason: string | null;
-        };
-        /**
-         * PoolChange
-         * @description Something that happened to a pool: changed, failed to launch, a machine came or went.
-         */
-        PoolChange: {
-            at: string;
-            what: string;
-            actor: string | null;
         };
         /**
          * AuditList
@@ -8896,7 +8893,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["windlass.messages.fleet.tasks.PreviewRequest"];
+                "application/json": components["schemas"]["windlass.messages.tasks.PreviewRequest"];
             };
         };
         responses: {

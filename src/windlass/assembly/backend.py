@@ -19,6 +19,7 @@ from windlass.engine.access import Access, SignedTokens
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.engine.fleet.epochs import note_settings
+from windlass.engine.graphs import Graphs
 from windlass.engine.history.events import EventReader, WorkerNames
 from windlass.engine.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
@@ -34,16 +35,12 @@ from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors import load_kinds
-from windlass.operations.graphs import WorkflowGraphs
-from windlass.operations.history import Histories
 from windlass.operations.jobs import Submissions
-from windlass.operations.namespace_loads import Namespaces
-from windlass.operations.overview import Overviews
+from windlass.operations.live_depths import LiveDepths
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
 from windlass.operations.services import Services
-from windlass.operations.tasks import Tasks
-from windlass.operations.worker_pages import FleetPages
+from windlass.operations.tasks import WorkersTasks
 from windlass.ports.blobs import Blobs
 from windlass.ports.clock import Clock
 from windlass.ports.provider import Provider
@@ -172,14 +169,14 @@ def make_services(
     knows tokens of other issuers.
     """
     engine, clock, secrets = backend.engine, RealClock(), RealSecrets()
-    queries = Queries(engine, backend.inbox)
-    submissions = Submissions(engine, queries)
+    depths = LiveDepths(engine.catalog)
+    queries = Queries(engine, backend.inbox, depths)
     return Services(
         engine=engine,
         queries=queries,
-        overviews=Overviews(engine),
-        submissions=submissions,
-        graphs=WorkflowGraphs(engine),
+        depths=depths,
+        submissions=Submissions(engine, queries),
+        graphs=Graphs(engine.store, engine.catalog),
         new_key=secrets.secret,
         files=backend.files,
         access=Access(engine, secrets, signed),
@@ -190,10 +187,7 @@ def make_services(
         schedules=backend.schedules,
         reactions=backend.reactions,
         pools=Pools(engine, secrets, partial(_provider, place=data / POOLS, clock=clock), address),
-        tasks=Tasks(engine, submissions, clock),
-        histories=Histories(engine),
-        pages=FleetPages(engine),
-        loads=Namespaces(engine),
+        tasks=WorkersTasks(engine, clock),
     )
 
 

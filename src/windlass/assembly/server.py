@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -37,6 +37,8 @@ from windlass.server.sign_in.states import States, shared_key
 from windlass.server.tracing import JobSpans, RootSpans, submit_traced
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
 
+LAST_MS: Final = 5_000  # a server that stops reads the event log for so long, then leaves the rest
+
 
 @asynccontextmanager
 async def running_services(options: ServerOptions) -> AsyncIterator[ServerServices]:
@@ -54,18 +56,19 @@ async def running_services(options: ServerOptions) -> AsyncIterator[ServerServic
         tracing = _start_tracing(engine, clock)
         feed = _make_feed(engine, base.names, meters, options.log_level, tracing)
         await feed.begin()
-        tickers: list[Ticker[Any]] = [Ticker(feed, clock, counters)]
+        reading: Ticker[Any] = Ticker(feed, clock, counters)
+        tickers: list[Ticker[Any]] = []
         sizing = Ticker(PoolsLoop(pools), clock, counters)
         if options.address:
             tickers.append(sizing)
         if engine.store.shared and not engine.store.inline:
             tickers.append(Ticker(ServerHeartbeat(engine), clock, counters))
         sign_ins = SignInRate(options.config.http.sign_ins_per_minute, meters.refuse, clock)
-        audit = AuditLog(engine.store, clock, RealSecrets().secret())
+        audit = AuditLog(engine.store, engine.catalog, clock, RealSecrets().secret())
         live = LiveHub(engine.store, feed.read_after, base.queries.places)
         loops: tuple[Loop[Any], ...] = (audit, TokenUses(access), live)
         tickers += [Ticker(loop, clock, counters) for loop in loops]
-        for ticker in tickers:
+        for ticker in (reading, *tickers):
             ticker.start()
         traced = None
         if tracing is not None:
@@ -87,20 +90,23 @@ async def running_services(options: ServerOptions) -> AsyncIterator[ServerServic
                 tracing=tracing,
             )
         finally:
+            limit_ms = options.config.drain_limit_ms
+            await reading.stop(min(limit_ms, LAST_MS))
             for ticker in tickers:
-                await ticker.stop(options.config.drain_limit_ms)
+                await ticker.stop(limit_ms)
             await callers.fetcher.close()
             await audit.close()
-            await _note_the_last(access, feed, clock)
+            await _note_the_last(access, feed, clock, min(limit_ms, LAST_MS))
             end_tracing(tracing)
 
 
-async def _note_the_last(access: Access, feed: Feed, clock: Clock) -> None:
-    """Logs what happened while the server stopped, if the store answers."""
+async def _note_the_last(access: Access, feed: Feed, clock: Clock, limit_ms: int) -> None:
+    """Logs what happened while the server stopped, if the store answers and there is time."""
     with suppress(WindlassError):
         await access.note_uses()
-    with suppress(WindlassError):
-        await feed.run_once(clock.now_ms())
+    with suppress(WindlassError, TimeoutError):
+        async with asyncio.timeout(limit_ms / 1000):
+            await feed.run_once(clock.now_ms())
 
 
 def _start_tracing(engine: Engine, clock: Clock) -> Tracing | None:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from cyclopts import App, Group
 
 from windlass.cli.commands.start.init import default_names, render
+from windlass.cli.interfaces import http_page, python_page, types_page
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.plugin_flags import PLUGINS
@@ -330,6 +331,9 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "metrics.md": lambda: GENERATED + metrics_page(),
     "rights.md": rights_page,
     "states.md": states_page,
+    "python.md": lambda: GENERATED + python_page(),
+    "http.md": lambda: GENERATED + http_page(),
+    "http-types.md": lambda: GENERATED + types_page(),
     "workflow.schema.json": workflow_schema,
     "../guides/farm.md": farm_guide,
     **{f"plugin-{one.name}.md": partial(plugin_page, one) for one in working_plugins()},

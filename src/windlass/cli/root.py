@@ -91,7 +91,7 @@ COMMANDS: Final[dict[str, Command]] = {
     "schedules": Command(f"{_HERE}.workflows.schedules:schedules", WORKFLOWS),
     "top": Command(
         f"{_HERE}.fleet.top:top", FLEET,
-        "Show queues, workers, rates and jobs, and draw them again every second until Ctrl-C.",
+        "Show queues, workers, rates and jobs; redraw them every second until Ctrl-C.",
     ),
     "workers": Command(f"{_HERE}.fleet.workers:workers", FLEET),
     "pools": Command(f"{_HERE}.fleet.pools:pools", FLEET),

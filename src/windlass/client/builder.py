@@ -11,7 +11,7 @@ import msgspec
 from windlass.client.errors import Delivery, Spooled
 from windlass.client.handles import SpooledJob, delivered
 from windlass.client.service import Service
-from windlass.client.values.uploads import with_uploads
+from windlass.client.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, UnknownName
@@ -63,9 +63,9 @@ class PlannedJob(SpooledJob[R_co]):
         """Returns its name in the block of its workflow, else its id."""
         return self.name if not self._number and _BUILDING.get() is self._block else self.id
 
-    def submitted_as(self, number: int) -> None:
-        """Takes the ids from the answer to the submission."""
-        self._number = number
+    def submitted_as(self, number: int, given_at: int) -> None:
+        """Takes its id, and when it got it, from the answer to the submission."""
+        self._number, self._given_at = number, given_at
 
     def __repr__(self) -> str:
         return f"<job {self._number or self.name}>"
@@ -168,7 +168,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             return
         self._number = reply.workflow or 0
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
-            planned.submitted_as(number)
+            planned.submitted_as(number, reply.at)
 
     def __eq__(self, other: object) -> bool:
         return self is other

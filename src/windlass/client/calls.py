@@ -14,6 +14,9 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
+Content = bytes | AsyncIterator[bytes]
+
+
 class Calls(Protocol):
     """Calls operations by method and path; raises the errors of `windlass.domain.values.errors`.
 
@@ -54,24 +57,13 @@ class Calls(Protocol):
         *,
         query: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        content: Content | None = None,
     ) -> T:
-        """Sends a message, returns the answer."""
+        """Sends a message, or raw `content` instead, and returns the answer."""
         ...
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
-        ...
-
-    async def call_bytes(
-        self,
-        method: str,
-        path: str,
-        answer: type[T],
-        data: Any,
-        *,
-        query: Mapping[str, Any] | None = None,
-    ) -> T:
-        """Sends raw bytes, or a stream of them, and returns the answer."""
         ...
 
     def stream(

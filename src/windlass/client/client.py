@@ -33,7 +33,7 @@ from windlass.client.reconnect import RECONNECT_SECONDS, SUBMIT_SECONDS, Reconne
 from windlass.client.service import Service, SubmitOptions
 from windlass.client.settings import find_server, trust_for
 from windlass.client.transport import Transport
-from windlass.client.values.uploads import upload, with_uploads
+from windlass.client.uploads import upload, with_uploads
 from windlass.client.workflows import AsyncWorkflow, listed
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -47,14 +47,22 @@ from windlass.messages.jobs import (
     DeleteReply,
     DeleteRequest,
     Job,
+    JobList,
     NewWorkflow,
     SubmitReply,
     Where,
 )
 from windlass.messages.schedules import StartRequest
-from windlass.messages.steps import AnswerReply, AnswerRequest, Question, SendReply, SendRequest
+from windlass.messages.steps import (
+    AnswerReply,
+    AnswerRequest,
+    Question,
+    QuestionList,
+    SendReply,
+    SendRequest,
+)
 from windlass.messages.system import EventInfo
-from windlass.messages.workflows import WORKFLOW_FILTERS, Workflow
+from windlass.messages.workflows import WORKFLOW_FILTERS, Workflow, WorkflowList
 from windlass.tasks.handles import Kept
 from windlass.tasks.local_files import UploadedFile
 from windlass.tasks.submitting import Submits, about_one, jobs_of
@@ -207,7 +215,7 @@ class AsyncClient(Kept):
             reply = await service.submit(submission(ready, new))
         except Spooled as kept:
             return [SpooledJob(service, kept.delivery, one) for one in range(len(ready))]
-        return [AsyncJob(service, job) for job in reply.ids]
+        return [AsyncJob(service, job, reply.at) for job in reply.ids]
 
     async def submit_in(
         self, connection: Any, task: Any, /, *args: Any, **kwargs: Any
@@ -341,14 +349,16 @@ class AsyncClient(Kept):
         """
         check_filters(filters, JOB_FILTERS)
         query = {**filters, "estimates": "true"} if estimates else filters
-        return await listed(self.service.jobs, lambda page: page.jobs, query, limit)
+        ask = partial(self.service.ask, "GET", "/api/v1/jobs", JobList)
+        return await listed(ask, lambda page: page.jobs, query, limit)
 
     async def workflows(
         self, limit: int = 100, **filters: Unpack["WorkflowFilters"]
     ) -> list[Workflow]:
         """Returns the newest workflows that pass the filters (`state`, `name`, `label`, `key`…)."""
         check_filters(filters, WORKFLOW_FILTERS)
-        return await listed(self.service.workflows, lambda page: page.workflows, filters, limit)
+        ask = partial(self.service.ask, "GET", "/api/v1/workflows", WorkflowList)
+        return await listed(ask, lambda page: page.workflows, filters, limit)
 
     async def explain(self, job: int | AsyncJob[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
@@ -378,7 +388,14 @@ class AsyncClient(Kept):
 
     async def questions(self) -> list[Question]:
         """Returns all questions that jobs wait to have answered (`windlass.ask`)."""
-        return await self.service.questions()
+        found: list[Question] = []
+        after: str | None = None
+        while True:
+            page = await self.service.ask("GET", "/api/v1/questions", QuestionList, after=after)
+            found += page.questions
+            after = page.next
+            if after is None:
+                return found
 
     async def answer(
         self, job: int | AsyncJob[Any], value: Any, *, key: str | None = None
@@ -391,17 +408,21 @@ class AsyncClient(Kept):
             answer = msgspec.to_builtins(value, enc_hook=dump_model)
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput("answer", "a value of the type asked for", str(error)) from None
-        return await self.service.answer(id_of(job), AnswerRequest(value=answer, key=key))
+        path = f"/api/v1/jobs/{id_of(job)}/answer"
+        request = AnswerRequest(value=answer, key=key)
+        return await self.service.ask("POST", path, AnswerReply, request)
 
     async def cancel(
         self, jobs: Iterable[int | AsyncJob[Any]], reason: str = "Canceled"
     ) -> CancelReply:
         """Cancels jobs, given by id or handle."""
-        return await self.service.cancel(CancelRequest(ids=ids_of(jobs), reason=reason))
+        request = CancelRequest(ids=ids_of(jobs), reason=reason)
+        return await self.service.repeat("POST", "/api/v1/jobs/cancel", CancelReply, request)
 
     async def delete(self, jobs: Iterable[int | AsyncJob[Any]]) -> DeleteReply:
         """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        return await self.service.delete(DeleteRequest(ids=ids_of(jobs)))
+        request = DeleteRequest(ids=ids_of(jobs))
+        return await self.service.repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter, part by part.

@@ -112,7 +112,7 @@ class HttpGateway:
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
         query = {"incarnation": holder.incarnation, "offset": offset}
         path = f"{_attempt(holder)}/log"
-        reply = await self._transport.call_bytes("POST", path, LogNext, data, query=query)
+        reply = await self._transport.call("POST", path, LogNext, query=query, content=data)
         return reply.next
 
     async def end_log(
@@ -152,7 +152,7 @@ class HttpGateway:
         route = f"{_attempt(holder)}/artifacts/{name}"
         upload = await self._transport.call("POST", f"{route}/presign", Upload, query=facts)
         if upload.url is None:
-            await self._transport.send_bytes("PUT", route, _read(path), query=facts)
+            await self._transport.call("PUT", route, Changed, query=facts, content=_read(path))
             return
         await _put_direct(upload, path, size)
         await self._transport.call("PUT", f"{route}/uploaded", Changed, query=facts)

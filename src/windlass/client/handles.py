@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from windlass.client.errors import Delivery, JobFailed, ResultTimeout
+from windlass.client.results import read_result
 from windlass.client.service import LogChoice, Service
-from windlass.client.values.results import read_result
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
-from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.messages.jobs import DeleteRequest, Job
+from windlass.domain.values.errors import Conflict, Lost, WaitTimeout, WindlassError
+from windlass.domain.values.quantities import DurationLike, format_moment, wait_seconds
+from windlass.messages.jobs import CanceledJob, DeleteReply, DeleteRequest, Job, RetryReply
 from windlass.tasks.handles import OfOneJob
 
 R_co = TypeVar("R_co", covariant=True)
@@ -28,9 +28,10 @@ ENDS = frozenset({"completed", "failed", "canceled", "aborted", "rejected", "ski
 class AsyncJob(OfOneJob[R_co]):
     """A submitted job. Handles of one job are equal, also those of two clients of one server."""
 
-    def __init__(self, service: Service, job: int) -> None:
+    def __init__(self, service: Service, job: int, given_at: int = 0) -> None:
         self._service = service
         self._number = job
+        self._given_at = given_at  # when it got its id (ms); 0: unknown
         self._completed: Job | None = None  # once that is known
 
     @property
@@ -45,7 +46,7 @@ class AsyncJob(OfOneJob[R_co]):
 
     async def info(self) -> Job:
         """Returns the job in its current state."""
-        return await self._service.job(self.id)
+        return self.checked(await self._service.job(self.id))
 
     async def explain(self) -> Explanation:
         """Returns why the job waits: for what, who could run it, what would help."""
@@ -53,7 +54,7 @@ class AsyncJob(OfOneJob[R_co]):
 
     async def time_spent(self) -> TimeSpent:
         """Returns where the job's time went, by cause."""
-        return await self._service.time_spent(self.id)
+        return await self._service.ask("GET", f"/api/v1/jobs/{self.id}/time", TimeSpent)
 
     async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
@@ -61,7 +62,7 @@ class AsyncJob(OfOneJob[R_co]):
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    job = await self._service.wait(self.id, WAIT_SECONDS)
+                    job = self.checked(await self._service.wait(self.id, WAIT_SECONDS))
                     if job.state in ENDS:
                         return job
         except WaitTimeout:
@@ -86,6 +87,16 @@ class AsyncJob(OfOneJob[R_co]):
         """Returns the error for the job, which has ended without a result."""
         return JobFailed(job, await _origin(self._service, job))
 
+    def checked(self, job: Job) -> Job:
+        """Returns the job; raises `Lost` if its id was given again, as after a lost backup."""
+        if self._given_at and job.created_at > format_moment(self._given_at):
+            why = (
+                f"job {job.id} was lost: its server lost what was submitted at "
+                f"{format_moment(self._given_at)}, and gave its id to another job; submit it again"
+            )
+            raise Lost("job", job.id, why)
+        return job
+
     def note_end(self, job: Job) -> None:
         """Keeps the job as a list shows it, so that `result` need not ask the server."""
         if job.state == "completed":
@@ -97,18 +108,22 @@ class AsyncJob(OfOneJob[R_co]):
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""
-        return (await self._service.cancel_one(self.id, reason)).applied
+        path = f"/api/v1/jobs/{self.id}/cancel"
+        return (await self._service.repeat("POST", path, CanceledJob, reason=reason)).applied
 
     async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
-        return AsyncJob(self._service, (await self._service.retry(self.id)).id)
+        path = f"/api/v1/jobs/{self.id}/retry"
+        return AsyncJob(self._service, (await self._service.repeat("POST", path, RetryReply)).id)
 
     async def delete(self) -> bool:
         """Deletes the ended job with its log and artifacts; False if it did not exist any more.
 
         Raises `Conflict` if it has not ended, or something still needs it.
         """
-        (done,) = (await self._service.delete(DeleteRequest(ids=[self.id]))).jobs
+        request = DeleteRequest(ids=[self.id])
+        reply = await self._service.repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
+        (done,) = reply.jobs
         if done.refusal is not None:
             raise Conflict("not_deleted", f"job {self.id} cannot be deleted: {done.refusal}")
         return done.applied

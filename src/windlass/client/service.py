@@ -25,48 +25,15 @@ from windlass.client.reconnect import (
     Reconnect,
 )
 from windlass.client.transport import CHECK, Transport
-from windlass.client.values.uploads import described, read
+from windlass.client.uploads import described, read
 from windlass.domain.explain.explanation import Explanation
-from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import (
-    Conflict,
-    InvalidInput,
-    WindlassError,
-    WrongServer,
-)
+from windlass.domain.values.errors import Conflict, InvalidInput, WindlassError, WrongServer
 from windlass.messages.files import Uploaded
-from windlass.messages.jobs import (
-    CanceledJob,
-    CancelReply,
-    CancelRequest,
-    DeleteReply,
-    DeleteRequest,
-    Job,
-    JobList,
-    RetryReply,
-    SubmitReply,
-    SubmitRequest,
-    WaitReply,
-    WaitRequest,
-)
+from windlass.messages.jobs import Job, SubmitReply, SubmitRequest, WaitReply, WaitRequest
 from windlass.messages.schedules import StartReply, StartRequest
-from windlass.messages.steps import (
-    AnswerReply,
-    AnswerRequest,
-    Question,
-    QuestionList,
-    SendReply,
-    SendRequest,
-)
+from windlass.messages.steps import SendReply, SendRequest
 from windlass.messages.system import EventInfo
-from windlass.messages.workflows import (
-    CanceledWorkflow,
-    CancelWorkflow,
-    RetriedWorkflow,
-    RetryWorkflow,
-    Workflow,
-    WorkflowList,
-)
+from windlass.messages.workflows import Workflow
 from windlass.ports.loop_time import OUTSIDE, to_loop
 from windlass.tracing.current import sending
 
@@ -265,58 +232,33 @@ class Service:
         A change is sent once, so that the answer says what it changed.
         """
         if method == "GET":
-            return await self._repeat(method, path, answer, body, **query)
+            return await self.repeat(method, path, answer, body, **query)
         return await self.transport.call(method, path, answer, body, query=query)
 
+    async def repeat(
+        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
+    ) -> T:
+        """Does the same, and repeats changes too: those that have no effect a second time."""
+        return await self._reconnect.insist(
+            lambda: self.transport.call(method, path, answer, body, query=query)
+        )
+
     async def job(self, job: int) -> Job:
-        return await self._repeat("GET", f"/api/v1/jobs/{job}", Job)
+        return await self.ask("GET", f"/api/v1/jobs/{job}", Job)
 
     async def wait(self, job: int, seconds: float) -> Job:
         path = f"/api/v1/jobs/{job}/wait"
-        return await self._repeat("GET", path, Job, timeout=seconds)
+        return await self.ask("GET", path, Job, timeout=seconds)
 
     async def wait_some(self, request: WaitRequest) -> WaitReply:
-        return await self._repeat("POST", "/api/v1/jobs/wait", WaitReply, request)
-
-    async def jobs(self, query: Mapping[str, Any]) -> JobList:
-        return await self._repeat("GET", "/api/v1/jobs", JobList, **query)
-
-    async def cancel(self, request: CancelRequest) -> CancelReply:
-        return await self._repeat("POST", "/api/v1/jobs/cancel", CancelReply, request)
-
-    async def cancel_one(self, job: int, reason: str) -> CanceledJob:
-        path = f"/api/v1/jobs/{job}/cancel"
-        return await self._repeat("POST", path, CanceledJob, reason=reason)
-
-    async def delete(self, request: DeleteRequest) -> DeleteReply:
-        return await self._repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
-
-    async def retry(self, job: int) -> RetryReply:
-        return await self._repeat("POST", f"/api/v1/jobs/{job}/retry", RetryReply)
-
-    async def explain(self, job: int) -> Explanation:
-        return await self._repeat("GET", f"/api/v1/jobs/{job}/explain", Explanation)
-
-    async def time_spent(self, job: int) -> TimeSpent:
-        return await self._repeat("GET", f"/api/v1/jobs/{job}/time", TimeSpent)
-
-    async def workflows(self, query: Mapping[str, Any]) -> WorkflowList:
-        return await self._repeat("GET", "/api/v1/workflows", WorkflowList, **query)
-
-    async def workflow(self, workflow: int) -> Workflow:
-        return await self._repeat("GET", f"/api/v1/workflows/{workflow}", Workflow)
+        return await self.repeat("POST", "/api/v1/jobs/wait", WaitReply, request)
 
     async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
         path = f"/api/v1/workflows/{workflow}/wait"
-        return await self._repeat("GET", path, Workflow, timeout=seconds)
+        return await self.ask("GET", path, Workflow, timeout=seconds)
 
-    async def cancel_workflow(self, workflow: int, reason: str) -> CanceledWorkflow:
-        path = f"/api/v1/workflows/{workflow}/cancel"
-        return await self._repeat("POST", path, CanceledWorkflow, CancelWorkflow(reason=reason))
-
-    async def retry_workflow(self, workflow: int, failed: bool) -> RetriedWorkflow:
-        path = f"/api/v1/workflows/{workflow}/retry"
-        return await self.ask("POST", path, RetriedWorkflow, RetryWorkflow(failed=failed))
+    async def explain(self, job: int) -> Explanation:
+        return await self.ask("GET", f"/api/v1/jobs/{job}/explain", Explanation)
 
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
@@ -335,19 +277,6 @@ class Service:
             request = msgspec.structs.replace(request, key=fresh_key())
         call = partial(self.transport.call, "POST", "/api/v1/signals", SendReply, request)
         return await self._send(call)
-
-    async def questions(self) -> list[Question]:
-        found: list[Question] = []
-        after: str | None = None
-        while True:
-            page = await self._repeat("GET", "/api/v1/questions", QuestionList, after=after)
-            found += page.questions
-            after = page.next
-            if after is None:
-                return found
-
-    async def answer(self, job: int, request: AnswerRequest) -> AnswerReply:
-        return await self.ask("POST", f"/api/v1/jobs/{job}/answer", AnswerReply, request)
 
     def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
         return read_events(self.transport, dict(query), self._reconnect)
@@ -413,7 +342,7 @@ class Service:
             query["namespace"] = namespace
         address = f"/api/v1/uploads/{facts.sha256}"
         return await self._reconnect.insist(
-            lambda: self.transport.call_bytes("PUT", address, Uploaded, read(path), query=query),
+            lambda: self.transport.call("PUT", address, Uploaded, query=query, content=read(path)),
             self._options.seconds,
         )
 
@@ -430,11 +359,3 @@ class Service:
         if not self.transport.may_lose_answers:
             return await call()
         return await self._reconnect.within(limit, lambda left: call(timeout=left))
-
-    async def _repeat(
-        self, method: str, path: str, answer: type[T], body: Any = None, **query: Any
-    ) -> T:
-        """Makes a call that is safe to repeat."""
-        return await self._reconnect.insist(
-            lambda: self.transport.call(method, path, answer, body, query=query)
-        )

@@ -59,7 +59,7 @@ def find_server(
     if secret:
         return KnownServer(address, secret)
     if has_logins():
-        from windlass.client.login.stored import Logins
+        from windlass.client.login import Logins
 
         logins = Logins()
         login = logins.find(address)

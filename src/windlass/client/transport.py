@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from windlass.client.calls import Answer, query_pairs
+from windlass.client.calls import Answer, Content, query_pairs
 from windlass.client.plain_sockets import NoAnswer, PlainSockets
 from windlass.domain.values.errors import (
     Conflict,
@@ -151,10 +151,15 @@ class Transport:
         *,
         query: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        content: Content | None = None,
     ) -> T:
-        """Sends a message, returns the decoded answer, raises errors that the server reports."""
-        content = None if body is None else _encode(body)
-        reply = await self._send(method, path, content, query, "application/json", timeout)
+        """Sends a message, or raw `content` instead, and returns the decoded answer.
+
+        Raises errors that the server reports.
+        """
+        kind = "application/json" if content is None else "application/octet-stream"
+        sent = _encode(body) if content is None and body is not None else content
+        reply = await self._send(method, path, sent, query, kind, timeout)
         return self._decoded(reply.content, answer)
 
     def post_from_here(self, path: str, answer: type[T], body: Any, seconds: float | None) -> T:
@@ -187,24 +192,6 @@ class Transport:
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
         return await self._send("GET", path, None, query, "application/json")
-
-    async def send_bytes(
-        self, method: str, path: str, data: Any, *, query: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """Sends raw bytes, or a stream of them."""
-        return (await self._send(method, path, data, query, "application/octet-stream")).content
-
-    async def call_bytes(
-        self,
-        method: str,
-        path: str,
-        answer: type[T],
-        data: Any,
-        *,
-        query: Mapping[str, Any] | None = None,
-    ) -> T:
-        """Sends raw bytes and returns the decoded answer."""
-        return self._decoded(await self.send_bytes(method, path, data, query=query), answer)
 
     def _decoded(self, content: bytes, answer: type[T]) -> T:
         try:

@@ -155,7 +155,7 @@ async def _ended(
                 for end in ends:
                     key = (part[0][0], end.id)
                     for job in waiting.pop(key):
-                        yield job, end
+                        yield job, job.checked(end)
                 left = [key for key in part if key in waiting]
                 if left and deadline is not None and loop.time() >= deadline:
                     first = min(job for _, job in waiting)

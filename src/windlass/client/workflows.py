@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -13,9 +14,15 @@ from windlass.client.service import Service
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, wait_seconds
-from windlass.messages.jobs import Job, SubmitReply, SubmitRequest
+from windlass.messages.jobs import Job, JobList, SubmitReply, SubmitRequest
 from windlass.messages.schedules import ReactionInfo, ReactionList
-from windlass.messages.workflows import Workflow
+from windlass.messages.workflows import (
+    CanceledWorkflow,
+    CancelWorkflow,
+    RetriedWorkflow,
+    RetryWorkflow,
+    Workflow,
+)
 from windlass.tasks.handles import Kept
 
 ENDS = frozenset({"completed", "failed", "canceled"})
@@ -53,11 +60,12 @@ class AsyncWorkflow(Kept):
         """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
         if wait:
             return await self._service.wait_workflow(self.id, wait)
-        return await self._service.workflow(self.id)
+        return await self._service.ask("GET", f"/api/v1/workflows/{self.id}", Workflow)
 
     async def jobs(self) -> list[Job]:
         """Returns all its jobs, newest first, also those that were superseded."""
-        return await listed(self._service.jobs, lambda page: page.jobs, {"workflow": self.id})
+        ask = partial(self._service.ask, "GET", "/api/v1/jobs", JobList)
+        return await listed(ask, lambda page: page.jobs, {"workflow": self.id})
 
     async def add(
         self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
@@ -86,7 +94,7 @@ class AsyncWorkflow(Kept):
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    workflow = await self._service.wait_workflow(self.id, WAIT_SECONDS)
+                    workflow = await self.info(WAIT_SECONDS)
                     if workflow.state in ENDS:
                         return workflow
         except WaitTimeout:
@@ -103,11 +111,14 @@ class AsyncWorkflow(Kept):
 
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the workflow and returns whether that changed anything."""
-        return (await self._service.cancel_workflow(self.id, reason)).applied
+        path, request = f"/api/v1/workflows/{self.id}/cancel", CancelWorkflow(reason=reason)
+        return (await self._service.repeat("POST", path, CanceledWorkflow, request)).applied
 
     async def retry(self, failed: bool = True) -> "AsyncWorkflow":
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
-        done = await self._service.retry_workflow(self.id, failed)
+        path = f"/api/v1/workflows/{self.id}/retry"
+        request = RetryWorkflow(failed=failed)
+        done = await self._service.ask("POST", path, RetriedWorkflow, request)
         return AsyncWorkflow(self._service, done.id)
 
     async def reactions(self) -> list[ReactionInfo]:
@@ -129,7 +140,7 @@ class AsyncWorkflow(Kept):
 
     async def _some(self, states: Sequence[str]) -> list[Job]:
         query = {"workflow": self.id, "state": list(states), "limit": SHOWN}
-        return (await self._service.jobs(query)).jobs
+        return (await self._service.ask("GET", "/api/v1/jobs", JobList, **query)).jobs
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, AsyncWorkflow):
@@ -144,7 +155,7 @@ class AsyncWorkflow(Kept):
 
 
 async def listed(
-    ask: Callable[[Mapping[str, Any]], Awaitable[PageT]],
+    ask: Callable[..., Awaitable[PageT]],
     rows: Callable[[PageT], list[T]],
     query: Mapping[str, Any],
     limit: float = math.inf,
@@ -154,7 +165,7 @@ async def listed(
     after: str | None = None
     while len(found) < limit:
         size = min(limit - len(found), PAGE)
-        page = await ask({**query, "limit": size, "after": after})
+        page = await ask(**query, limit=size, after=after)
         found += rows(page)
         after = page.next
         if after is None:

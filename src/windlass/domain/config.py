@@ -26,98 +26,80 @@ class Config(Struct, frozen=True, kw_only=True):
     """The settings of a server. A file or the command line overrides any of them."""
 
     heartbeat_interval_ms: Annotated[
-        int, doc("ms", "A worker sends a heartbeat at least this often.", least=1)
+        int, doc("A worker sends a heartbeat at least this often.", least=1)
     ] = 30_000
     heartbeat_timeout_ms: Annotated[
         int,
         doc(
-            "ms",
             "A worker silent for this long, by default three heartbeats, is lost, and so are its "
             "leases.",
             least=1,
         ),
     ] = 90_000
     term_grace_ms: Annotated[
-        int, doc("ms", "How long a process may take to stop before it is killed. 0: kill at once.")
+        int, doc("How long a process may take to stop before it is killed. 0: kill at once.")
     ] = 10_000
     drain_limit_ms: Annotated[
-        int, doc("ms", "How long loops and agents may take to finish when they are stopped.")
+        int, doc("How long loops and agents may take to finish when they are stopped.")
     ] = 60_000
 
     scheduling_interval_ms: Annotated[
-        int,
-        doc("ms", "Interval of the scheduling loop, the safety net for missed events.", least=1),
+        int, doc("Interval of the scheduling loop, the safety net for missed events.", least=1)
     ] = 2_000
     health_interval_ms: Annotated[
-        int, doc("ms", "Interval of the health loop: lost workers, overdue jobs.", least=1)
+        int, doc("Interval of the health loop: lost workers, overdue jobs.", least=1)
     ] = 5_000
     cleanup_interval_ms: Annotated[
-        int, doc("ms", "Interval of the cleanup loop: orphans, retries, cascades.", least=1)
+        int, doc("Interval of the cleanup loop: orphans, retries, cascades.", least=1)
     ] = 10_000
     cron_interval_ms: Annotated[
-        int, doc("ms", "Interval of the cron loop: schedules that are due.", least=1)
+        int, doc("Interval of the cron loop: schedules that are due.", least=1)
     ] = 1_000
     reactions_interval_ms: Annotated[
-        int, doc("ms", "Interval of the reactions loop: what runs after workflows end.", least=1)
+        int, doc("Interval of the reactions loop: what runs after workflows end.", least=1)
     ] = 1_000
     inbox_interval_ms: Annotated[
-        int,
-        doc(
-            "ms", "Interval of the inbox loop: jobs submitted in users' own transactions.", least=1
-        ),
+        int, doc("Interval of the inbox loop: jobs submitted in users' own transactions.", least=1)
     ] = 500
     statistics_interval_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "Interval of the statistics loop: run times and memory of completed jobs.",
-            least=1,
-        ),
+        doc("Interval of the statistics loop: run times and memory of completed jobs.", least=1),
     ] = 10_000
     series_interval_ms: Annotated[
-        int, doc("ms", "Interval of the series loop: counts over time.", least=1)
+        int, doc("Interval of the series loop: counts over time.", least=1)
     ] = 10_000
     pools_interval_ms: Annotated[
-        int, doc("ms", "Interval of the pools loop: starting and stopping workers.", least=1)
+        int, doc("Interval of the pools loop: starting and stopping workers.", least=1)
     ] = 5_000
     heard_gap_ms: Annotated[
         int,
         doc(
-            "ms",
-            "If no server heard from workers for longer than this, every lease is extended. "
-            "A gap that would end leases always counts, however large this is.",
+            "If no server has heard from any worker for this long, every lease is extended. A "
+            "gap that would end leases always extends them.",
             least=1,
         ),
     ] = 15_000
     stall_timeout_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "The watchdog cancels a workflow that stalls again this long after a repair.",
-            least=1,
-        ),
+        doc("The watchdog cancels a workflow that stalls again this long after a repair.", least=1),
     ] = 1_800_000
 
     aging_interval_ms: Annotated[
-        int, doc("ms", "A job rises by one level each time it has waited this long. 0: no aging.")
+        int, doc("A job rises by one level each time it has waited this long. 0: no aging.")
     ] = 300_000
     capability_grace_ms: Annotated[
         int | None,
-        doc(
-            "ms",
-            "A job that no worker can run is rejected after this. 0: at once; never: it waits.",
-        ),
+        doc("A job that no worker can run is rejected after this. 0: at once; never: it waits."),
     ] = 600_000
 
     reservation_after_ms: Annotated[
-        int,
-        doc("ms", "A job that has waited this long for room gets a worker reserved. 0: never."),
+        int, doc("A job that has waited this long for room gets a worker reserved. 0: never.")
     ] = 300_000
     fair_share: Annotated[
         int,
         doc(
-            "switch",
             "1: jobs of one level are shared fairly among namespaces, by weight. 0: off.",
+            "switch",
         ),
     ] = 0
 
@@ -127,23 +109,19 @@ class Config(Struct, frozen=True, kw_only=True):
     http: HttpLimits = HttpLimits()
     returned_exclusion_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "A worker that hands a job back with a reason is not offered that job for this long.",
-        ),
+        doc("A worker that hands a job back with a reason is not offered that job for this long."),
     ] = 600_000
     bad_worker_jobs: Annotated[
         int,
         doc(
+            "How many different jobs must fail on a worker for infrastructure reasons, far more "
+            "often than on its peers, before it is put on probation. 0: never.",
             "jobs",
-            "How many different jobs must fail on a worker for infrastructure reasons, far "
-            "more often than on its peers, before it is put on probation. 0: never.",
         ),
     ] = 5
     bad_worker_window_ms: Annotated[
         int,
         doc(
-            "ms",
             "The window in which those failures are counted; a probation ends after a window "
             "without any.",
             least=1,
@@ -151,132 +129,129 @@ class Config(Struct, frozen=True, kw_only=True):
     ] = 600_000
 
     batch_requests: Annotated[
-        int, doc("requests", "Maximum requests in one transaction.", least=1)
+        int, doc("Maximum requests in one transaction.", "requests", least=1)
     ] = 1_000
-    batch_bytes: Annotated[int, doc("bytes", "Maximum input in one transaction.", least=1)] = (
+    batch_bytes: Annotated[int, doc("Maximum input in one transaction.", "bytes", least=1)] = (
         8 * 1024 * 1024
     )
     queue_limit: Annotated[
         int,
         doc(
-            "requests",
             "New requests are refused as overloaded while this many are waiting.",
+            "requests",
             least=1,
         ),
     ] = 10_000
     chunk_rows: Annotated[
-        int, doc("rows", "Commands that change more rows run in chunks of this size.", least=1)
+        int, doc("Commands that change more rows run in chunks of this size.", "rows", least=1)
     ] = 500
     log_limit: Annotated[
         int,
-        doc("bytes", "A longer job log loses its middle and keeps its start and end. 0: no limit."),
+        doc("A longer job log loses its middle and keeps its start and end. 0: no limit.", "bytes"),
     ] = 256 * 1024 * 1024
     submit_limit: Annotated[
-        int, doc("jobs", "Maximum jobs per submission, and ids per request.", least=1)
+        int, doc("Maximum jobs per submission, and ids per request.", "jobs", least=1)
     ] = 250_000
-    payload_limit: Annotated[int, doc("bytes", "Maximum size of a submitted job.", least=1)] = (
+    payload_limit: Annotated[int, doc("Maximum size of a submitted job.", "bytes", least=1)] = (
         1024 * 1024
     )
     result_limit: Annotated[
         int,
-        doc("bytes", "Maximum result kept in the store; functions store larger ones as "
-            "artifacts.", least=1),
-    ] = 1024 * 1024  # fmt: skip
+        doc(
+            "Maximum result kept in the store; functions store larger ones as artifacts.",
+            "bytes",
+            least=1,
+        ),
+    ] = 1024 * 1024
     results_limit: Annotated[
         int,
-        doc("bytes", "Maximum total size of other jobs' results in the arguments of one job.",
-            least=1),
-    ] = 16 * 1024 * 1024  # fmt: skip
-    steps_limit: Annotated[int, doc("steps", "Maximum durable steps per job.", least=1)] = 1_000
+        doc(
+            "Maximum total size of other jobs' results in the arguments of one job.",
+            "bytes",
+            least=1,
+        ),
+    ] = 16 * 1024 * 1024
+    steps_limit: Annotated[int, doc("Maximum durable steps per job.", "steps", least=1)] = 1_000
     step_limit: Annotated[
         int,
-        doc("bytes", "Maximum size of a step's result, a signal's payload or an answer.", least=1),
+        doc("Maximum size of a step's result, a signal's payload or an answer.", "bytes", least=1),
     ] = 256 * 1024
     signals_limit: Annotated[
-        int, doc("signals", "Maximum signals kept per namespace.", least=1)
+        int, doc("Maximum signals kept per namespace.", "signals", least=1)
     ] = 10_000
     upload_limit: Annotated[
-        int, doc("bytes", "Maximum size of a file that a client uploads for jobs.", least=1)
+        int, doc("Maximum size of a file that a client uploads for jobs.", "bytes", least=1)
     ] = 1024 * 1024 * 1024
     upload_quota: Annotated[
-        int, doc("bytes", "Maximum total size of one namespace's uploads.", least=1)
+        int, doc("Maximum total size of one namespace's uploads.", "bytes", least=1)
     ] = 16 * 1024 * 1024 * 1024
     upload_retention_ms: Annotated[
-        int,
-        doc("ms", "An upload that no job uses is removed this long after its last use.", least=1),
+        int, doc("An upload that no job uses is removed this long after its last use.", least=1)
     ] = 86_400_000
     bound_ttl_ms: Annotated[
-        int, doc("ms", "A cached lowest rank is read again after this.", least=1)
+        int, doc("How long a cached lowest rank is used before it is read again.", least=1)
     ] = 30_000
 
     retention_interval_ms: Annotated[
-        int, doc("ms", "Interval of the retention loop: old jobs, events and files.", least=1)
+        int, doc("Interval of the retention loop: old jobs, events and files.", least=1)
     ] = 600_000
-    job_retention_ms: Annotated[int, doc("ms", "Ended jobs are removed after this. 0: never.")] = (
+    job_retention_ms: Annotated[int, doc("Ended jobs are removed after this. 0: never.")] = (
         30 * 86_400_000
     )
-    queue_retention_ms: Annotated[
-        dict[str, int], doc("ms", "The same, for each queue named here.")
-    ] = {}
+    queue_retention_ms: Annotated[dict[str, int], doc("The same, for each queue named here.")] = {}
     event_retention_ms: Annotated[
-        int, doc("ms", "Older events are removed and summarised in the baseline. 0: never.")
+        int, doc("Older events are removed and summarised in the baseline. 0: never.")
     ] = 30 * 86_400_000
     series_detail_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "How long counts per minute are kept; counts per ten minutes are kept 7 times longer.",
-        ),
+        doc("How long counts per minute are kept; counts per ten minutes are kept 7 times longer."),
     ] = 2 * 86_400_000
-    series_retention_ms: Annotated[
-        int, doc("ms", "How long counts per hour are kept. 0: for ever.")
-    ] = 400 * 86_400_000
+    series_retention_ms: Annotated[int, doc("How long counts per hour are kept. 0: for ever.")] = (
+        400 * 86_400_000
+    )
     audit_retention_ms: Annotated[
-        int, doc("ms", "Older rows of the audit log are removed. 0: never.")
+        int, doc("Older rows of the audit log are removed. 0: never.")
     ] = 90 * 86_400_000
     signal_retention_ms: Annotated[
-        int,
-        doc("ms", "How long signals are kept for jobs that wait for them later.", least=1),
+        int, doc("How long signals are kept for jobs that wait for them later.", least=1)
     ] = 7 * 86_400_000
     blob_retention_ms: Annotated[
-        int, doc("ms", "Files that nothing refers to are removed after this.", least=1)
+        int, doc("Files that nothing refers to are removed after this.", least=1)
     ] = 86_400_000
 
     webhook_timeout_ms: Annotated[
-        int, doc("ms", "How long the receiver of a webhook may take to answer.", least=1)
+        int, doc("How long the receiver of a webhook may take to answer.", least=1)
     ] = 10_000
     webhook_networks: Annotated[
-        tuple[str, ...],
-        doc("networks", "Private networks that webhooks may reach."),
+        tuple[str, ...], doc("Private networks that webhooks may reach.", "networks")
     ] = ()
 
     pool_open: Annotated[
         int,
         doc(
-            "connections",
             "Maximum PostgreSQL connections in use at once; one more listens for notifications.",
+            "connections",
             least=1,
         ),
     ] = 25
     pool_idle: Annotated[
-        int, doc("connections", "Idle PostgreSQL connections kept open. 0: none.")
+        int, doc("Idle PostgreSQL connections kept open. 0: none.", "connections")
     ] = 5
     pool_lifetime_ms: Annotated[
-        int, doc("ms", "A PostgreSQL connection is replaced when it is this old.", least=1)
+        int, doc("A PostgreSQL connection is replaced when it is this old.", least=1)
     ] = 300_000
-    pool_idle_time_ms: Annotated[
-        int, doc("ms", "An idle connection is closed after this.", least=1)
-    ] = 60_000
+    pool_idle_time_ms: Annotated[int, doc("An idle connection is closed after this.", least=1)] = (
+        60_000
+    )
     store_wait_ms: Annotated[
         int,
         doc(
-            "ms",
-            "How long a starting server or worker waits for PostgreSQL to accept "
-            "connections. 0: not at all.",
+            "How long a starting server or worker waits for PostgreSQL to accept connections. 0: "
+            "not at all.",
         ),
     ] = 60_000
     notify_interval_ms: Annotated[
-        int, doc("ms", "A server notifies the others at most this often. 0: at every commit.")
+        int, doc("A server notifies the others at most this often. 0: at every commit.")
     ] = 5
 
 

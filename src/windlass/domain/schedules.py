@@ -276,9 +276,8 @@ class RunRow(NamedTuple):
 class ReactionRow(NamedTuple):
     """One reaction to one end of a workflow's run; (workflow, run, trigger, place) is unique.
 
-    `place` is its position among those of its trigger. `outcome` is the state in which the run
-    ended. `result` is the workflow it submitted or retried, or the HTTP status of the receiver's
-    answer.
+    `place` is its position among the reactions to that trigger, `outcome` the state in which the
+    run ended, `result` the workflow that it submitted or retried, or the receiver's HTTP status.
     """
 
     id: int

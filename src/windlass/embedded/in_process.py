@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import msgspec
 
 from windlass.assembly.backend import make_services
-from windlass.client.calls import Answer, query_pairs
+from windlass.client.calls import Answer, Content, query_pairs
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import Conflict, read_invalid_input
 from windlass.embedded.node import Node
@@ -73,10 +73,11 @@ class InProcess:
         *,
         query: Mapping[str, Any] | None = None,
         timeout: float | None = None,
+        content: Content | None = None,
     ) -> T:
         """Returns what the operation answers, as it is."""
         del answer, timeout
-        value: T = await self._answer(method, path, query, body)
+        value: T = await self._answer(method, path, query, body, content)
         return value
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
@@ -88,21 +89,6 @@ class InProcess:
         if isinstance(value, Complete):
             return Answer(value.status, value.body, value.headers)
         return Answer(200, value if isinstance(value, bytes) else _encode(value))
-
-    async def call_bytes(
-        self,
-        method: str,
-        path: str,
-        answer: type[T],
-        data: Any,
-        *,
-        query: Mapping[str, Any] | None = None,
-    ) -> T:
-        """Hands over raw bytes, or a stream of them, and returns the answer."""
-        del answer
-        content = _in_one_piece(data) if isinstance(data, bytes) else data
-        value: T = await self._answer(method, path, query, content=content)
-        return value
 
     async def stream(
         self, path: str, query: Mapping[str, Any] | None = None, kind: str | None = None
@@ -125,7 +111,7 @@ class InProcess:
         path: str,
         query: Mapping[str, Any] | None,
         body: Any = None,
-        content: AsyncIterator[bytes] | None = None,
+        content: Content | None = None,
     ) -> Any:
         services = await self.services()
         try:
@@ -140,7 +126,8 @@ class InProcess:
         except Malformed as error:
             told: Any = error.describe()["error"]
             raise read_invalid_input(told) from None
-        value = await carry_out(Call(services, OWN, content), target.route, in_path, arguments)
+        given = _in_one_piece(content) if isinstance(content, bytes) else content
+        value = await carry_out(Call(services, OWN, given), target.route, in_path, arguments)
         return value.value if isinstance(value, Reply) else value
 
 

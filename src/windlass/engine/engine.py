@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from windlass.domain.config import Config, validate
 from windlass.domain.job.job import JobSpec
-from windlass.domain.job.validation import ValidatedJob, Validator
+from windlass.domain.job.validation import Validator
 from windlass.domain.tasks.kind import TaskKind
 from windlass.engine.after_commit import AfterCommit
 from windlass.engine.claim.wakeups import WaitingSyncs
@@ -28,8 +28,7 @@ from windlass.engine.fleet.epochs import TimelineFollower
 from windlass.engine.fleet.queues import Queues
 from windlass.engine.jobs.dependents import CHUNK
 from windlass.engine.jobs.end_waiters import EndWaiters
-from windlass.engine.jobs.unique_keys import Duplicate
-from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpec
+from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
 from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer, now_of
@@ -116,7 +115,7 @@ class Engine:
         store, config, run, committer = self.store, self.config, self.run, self._committer
         catalog, waiting_syncs = self.catalog, self.waiting_syncs
         self.begin_trace: BeginTrace = lambda jobs: jobs  # for jobs without a namespace
-        self._submissions = SubmitCommand(
+        self.submissions = SubmitCommand(
             store=store, config=config, validator=validator, catalog=catalog,
             waiting_syncs=waiting_syncs, committer=committer, run=run,
         )  # fmt: skip
@@ -124,25 +123,19 @@ class Engine:
             config=config, catalog=catalog, bounds=self._bounds, waiting_syncs=waiting_syncs,
             last_heard=self.last_heard, committer=committer, stacks=self.stacks,
         )  # fmt: skip
-        self.jobs = Jobs(
-            store=store, catalog=catalog, run=run, cascades=self.cascades,
-            end_waiters=self._end_waiters, submissions=self._submissions,
-        )  # fmt: skip
+        self.jobs = Jobs(store, catalog, run, self.cascades, self._end_waiters, self.submissions)
         self.steps = Steps(
             store=store, config=config, catalog=catalog, committer=committer, run=run,
             joined=self._joined,
         )  # fmt: skip
         self._steps: Lane[Step[Any], Any] = committer.lane(Lane(_run_steps, most=1))
-        self.workflows = Workflows(
-            store=store, run=run, cascades=self.cascades, end_waiters=self._end_waiters,
-            submissions=self._submissions,
-        )  # fmt: skip
+        self.workflows = Workflows(store, run, self.cascades, self._end_waiters, self.submissions)
         self.workers = Workers(run=run, syncs=self._syncs, waiting_syncs=waiting_syncs)
         self.queues = Queues(run=run, refresh=self._after_commit.refresh)
         self.explain = Explain(store=store, config=config, catalog=catalog)
         self.bulk = Bulk(store, self.jobs)
         if path is not None:
-            self._submissions.use_fast_path(path, self._after_commit.fast_committed)
+            self.submissions.use_fast_path(path, self._after_commit.fast_committed)
             self._syncs.use_fast_path(path, self._after_commit.fast_committed)
 
     async def start(self) -> None:
@@ -167,7 +160,11 @@ class Engine:
         return self._end_waiters.is_closed
 
     def stop_waiting(self) -> None:
-        """Answers all waiting calls, and later ones at once; `close` comes next."""
+        """Answers all waiting calls, and later ones at once; `close` comes next.
+
+        Some wait for cascades, which may take minutes: the next engine continues those.
+        """
+        self.cascades.stop()
         self._syncs.close()
         self._end_waiters.close()
 
@@ -182,7 +179,6 @@ class Engine:
         await asyncio.gather(
             self.background.finish(), self.cascades.settled(), return_exceptions=True
         )
-        self.cascades.stop()
 
     # The hot commands
 
@@ -198,7 +194,7 @@ class Engine:
         Submitting again with the same `key` returns the first answer and repeats nothing.
         With `reopen` jobs may join a workflow that has ended.
         """
-        return await self._submissions.submit(self.begin_trace(jobs), workflow, key, reopen)
+        return await self.submissions.submit(self.begin_trace(jobs), workflow, key, reopen)
 
     async def sync(
         self, worker: int, request: SyncRequest, woken: Callable[[], None] | None = None
@@ -208,14 +204,6 @@ class Engine:
         `woken` is called when there may be a job for a waiting worker.
         """
         return await self._syncs.sync(worker, request, woken)
-
-    def validate(self, jobs: Sequence[JobSpec], now: int | None = None) -> list[ValidatedJob]:
-        """Returns the jobs ready to be written at `now`, or raises `InvalidInput`."""
-        return self._submissions.validate(jobs, now)
-
-    async def answer_duplicate(self, found: Duplicate, submission: Submission) -> Submitted:
-        """Returns the workflow that has a key, and the jobs it was submitted with."""
-        return await self._submissions.answer_duplicate(found, submission)
 
     # Reading
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import structlog
 
-from windlass.domain.job.dependency_graph import find_names
+from windlass.domain.job.dependency_graph import find_names, ids_in
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, encode_spec
 from windlass.domain.job.validation import ValidatedJob, Validator
 from windlass.domain.lifecycle.rank import level, rank
@@ -173,7 +173,7 @@ class Inbox:
             request = await self._read(row)
             if len(request.jobs) != len(row.jobs):
                 raise InvalidInput("jobs", f"{len(row.jobs)} in number", len(request.jobs))
-            jobs = self._engine.validate(self._engine.begin_trace(request.jobs), row.at)
+            jobs = self._engine.submissions.validate(self._engine.begin_trace(request.jobs), row.at)
             new = request.workflow
             workflow = None if new is None else with_digest(new, request.jobs)
         except (StoreUnavailable, Overloaded):
@@ -206,13 +206,15 @@ class Inbox:
         others = await self._engine.store.read(partial(_aliases, jobs=named))
         if not others:
             return one
-        jobs = self._engine.validate([with_others(spec, others) for spec in specs], one.row.at)
+        jobs = self._engine.submissions.validate(
+            [with_others(spec, others) for spec in specs], one.row.at
+        )
         return one._replace(submission=one.submission._replace(jobs=jobs))
 
     async def _answer_duplicate(self, one: _Checked, found: Duplicate) -> None:
         """Uses the jobs of the open workflow with this key instead of the row's."""
         try:
-            answer = await self._engine.answer_duplicate(found, one.submission)
+            answer = await self._engine.submissions.answer_duplicate(found, one.submission)
         except (StoreUnavailable, Overloaded):
             raise
         except Exception as error:
@@ -375,7 +377,7 @@ def _task_of(body: bytes) -> str | None:
 
 def ids_named(spec: JobSpec) -> Iterator[int]:
     """Yields the ids of all jobs that this one names."""
-    yield from (job for job in (*spec.after, *spec.after_any) if isinstance(job, int))
+    yield from ids_in(spec)
     yield from (
         job for job in map(job_of, references_in(spec.args, RESULT)) if isinstance(job, int)
     )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import ALLOW_FAILURE, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import ABORTED, CANCELED, SKIPPED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.workflow_state import (
@@ -41,19 +42,20 @@ from windlass.engine.jobs.dependents import (
     Ended,
     hold_dependents,
     meet,
+    newest_of,
     notify_dependents,
 )
 from windlass.engine.jobs.priority import inherit_chunk
 from windlass.engine.jobs.supersede import (
     ChangedArgs,
     Superseded,
-    newest_of,
     retry,
     retry_many,
     revive,
 )
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.workflows import CanceledWorkflow, RetriedWorkflow
 from windlass.store.sql.transaction import ReadTx
 
 FAILURES = (State.FAILED.code, State.REJECTED.code)
@@ -169,27 +171,22 @@ class CascadeRunner:
             self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
 
     def stop(self) -> None:
-        """Starts nothing more; cascades stay in the store for the next engine."""
+        """Ends after the step under way; the rest stays in the store for the next engine."""
         self._stopped = True
 
     async def settled(self) -> None:
-        """Waits until every cascade known so far is done. Raises the error of a failed step."""
+        """Waits until every cascade known so far is done, or the step at which it was stopped.
+
+        Raises the error of a failed step.
+        """
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def _run(self) -> None:
         while self._more:
             self._more = False
-            while await self._step():
+            while not self._stopped and await self._step():
                 pass
-
-
-class Stopped(NamedTuple):
-    """The result of a cancel: the workflow's state, and whether this call changed it."""
-
-    workflow: int
-    state: str
-    applied: bool
 
 
 class StopReason(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -202,17 +199,19 @@ class StopReason(msgspec.Struct, frozen=True, omit_defaults=True):
 _why = msgspec.json.Decoder(StopReason).decode
 
 
-async def cancel_workflow(work: Work, workflow: int, reason: str, actor: str | None) -> Stopped:
+async def cancel_workflow(
+    work: Work, workflow: int, reason: str, actor: str | None
+) -> CanceledWorkflow:
     """Makes a workflow `canceling`, and records the cascade that stops all of it."""
     row = existing("workflow", workflow, (await work.tx.workflows.lock([workflow])).get(workflow))
     state = WorkflowState(row.state)
     if state in ENDED or state is WorkflowState.CANCELING:
-        return Stopped(workflow, state.name.lower(), False)
+        return CanceledWorkflow(workflow, state.name.lower(), False)
     work.cancel_workflow(workflow, reason, actor)
     await work.tx.workflows.set_reason(workflow, reason)
     body = msgspec.json.encode(StopReason(reason, actor)).decode()
     work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.CANCEL, body))
-    return Stopped(workflow, "canceling", True)
+    return CanceledWorkflow(workflow, "canceling", True)
 
 
 async def stop_chunk(work: Work, cascade: Cascade) -> int | None:
@@ -257,13 +256,6 @@ async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]
     return frozenset(found)
 
 
-class Retried(NamedTuple):
-    """The workflow that runs now, and whether this call started it."""
-
-    workflow: int
-    applied: bool
-
-
 class RetryIntent(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is stored of the command: jobs with numbers from `until` on are newer than it."""
 
@@ -277,7 +269,7 @@ _intent = msgspec.json.Decoder(RetryIntent).decode
 
 async def retry_failed(
     work: Work, workflow: int, actor: str | None, not_before: int | None = None
-) -> Retried:
+) -> RetriedWorkflow:
     """Records the intent to supersede all jobs of a workflow that failed."""
     row = existing("workflow", workflow, (await work.tx.workflows.lock([workflow])).get(workflow))
     if row.state == WorkflowState.CANCELING:
@@ -286,13 +278,13 @@ async def retry_failed(
     if any(cascade.kind == CascadeKind.STOP for cascade in under_way):
         raise Conflict("busy", f"workflow {workflow} is being stopped by a failure", 1_000)
     if not unforgiven(row.counts) or under_way:
-        return Retried(workflow, False)
+        return RetriedWorkflow(workflow, False)
     (until,) = await work.tx.jobs.allocate(1)  # higher than the number of any job
     body = msgspec.json.encode(RetryIntent(until, actor, not_before)).decode()
     work.cascades.append(Cascade.of_workflow(WorkflowId(workflow), CascadeKind.RETRY, body))
     message = f"retrying {counted(unforgiven(row.counts), 'failed job')}"
     work.say(EventKind.WORKFLOW, message, actor=actor, data={"workflow": workflow})
-    return Retried(workflow, True)
+    return RetriedWorkflow(workflow, True)
 
 
 async def retry_one(
@@ -450,7 +442,7 @@ async def _gone(
     tx: ReadTx, specs: Mapping[int, JobSpec], inside: Mapping[JobId, JobId]
 ) -> frozenset[int]:
     """Returns the outside jobs that it names and that retention has removed."""
-    named = {r for s in specs.values() for r in (*s.after, *s.after_any) if isinstance(r, int)}
+    named = {job for spec in specs.values() for job in ids_in(spec)}
     outside = sorted(named - set(inside))
     known = await tx.jobs.read(outside) if outside else {}
     return frozenset(job for job in outside if job not in known)

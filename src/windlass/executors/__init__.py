@@ -4,7 +4,8 @@ A package adds tasks as a plug-in: `windlass.plugins.Plugin.tasks` says what it 
 check the arguments of such jobs with the executor's `kind`, or the signature of a marked function.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
@@ -54,9 +55,10 @@ def load_executors(
     import_modules(modules)
     modules = tuple(dict.fromkeys((*modules, *modules_of(apps))))
     executors: dict[str, Executor] = {}
-    for task, make in BUILT_IN.items():
+    for task in BUILT_IN:
         if wanted is None or task in wanted:
-            executors[task] = make() if task != PYTHON else _python(modules, tuple(allowed))
+            options = {"preload": modules, "allowed": tuple(allowed)} if task == PYTHON else {}
+            executors[task] = _make(task, **options)
     for one in added("tasks"):
         brought = _load(one) if wanted is None or one.name in wanted else None
         marks = isinstance(brought, ModuleType | Task)
@@ -86,42 +88,17 @@ def _load(task: Named) -> Any:
 
 
 # Only workers that run its task import it.
-
-
-def _ffmpeg() -> Executor:
-    from windlass.executors.media import FfmpegExecutor
-
-    return FfmpegExecutor()
-
-
-def _gstreamer() -> Executor:
-    from windlass.executors.media import GstreamerExecutor
-
-    return GstreamerExecutor()
-
-
-def _media() -> Executor:
-    from windlass.executors.media import MediaExecutor
-
-    return MediaExecutor()
-
-
-def _python(preload: tuple[str, ...] = (), allowed: tuple[str, ...] = ()) -> Executor:
-    from windlass.executors.python.executor import PythonExecutor
-
-    return PythonExecutor(preload=preload, allowed=allowed)
-
-
-def _shell() -> Executor:
-    from windlass.executors.shell import ShellExecutor
-
-    return ShellExecutor()
-
-
-BUILT_IN: Final[dict[str, Callable[[], Executor]]] = {
-    "ffmpeg": _ffmpeg,
-    "gstreamer": _gstreamer,
-    "media": _media,
-    "python": _python,
-    "shell": _shell,
+BUILT_IN: Final = {
+    "ffmpeg": "windlass.executors.media:FfmpegExecutor",
+    "gstreamer": "windlass.executors.media:GstreamerExecutor",
+    "media": "windlass.executors.media:MediaExecutor",
+    "python": "windlass.executors.python.executor:PythonExecutor",
+    "shell": "windlass.executors.shell:ShellExecutor",
 }
+
+
+def _make(task: str, **options: Any) -> Executor:
+    """Returns the executor of a built-in task."""
+    module, _, name = BUILT_IN[task].partition(":")
+    made: Executor = getattr(import_module(module), name)(**options)
+    return made

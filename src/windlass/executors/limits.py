@@ -1,4 +1,4 @@
-"""What it means for a job that one of its programs has passed a limit."""
+"""What follows for a job whose program has exceeded a limit."""
 
 import signal
 from typing import Final
@@ -10,7 +10,7 @@ NO_LIMITS: Final = Limits()
 
 
 def over_limit(end: Exit) -> Result | None:
-    """Returns the failure of a program that was ended for passing a limit; None if it was not."""
+    """Returns the failure of a program that exceeded a limit; None if it did not."""
     limits = end.limits or NO_LIMITS
     sent: dict[int, int] = {signal.SIGXCPU: limits.cpu_seconds, signal.SIGXFSZ: limits.disk_bytes}
     if end.signal in sent and not sent[end.signal]:
@@ -30,12 +30,12 @@ def over_limit(end: Exit) -> Result | None:
 
 
 def is_own(end: Exit) -> bool:
-    """Returns whether a program passed its own limit, rather than the machine's."""
+    """Returns whether a program exceeded its own limit, rather than the machine's."""
     return not end.out_of_memory or (end.limits or NO_LIMITS).memory_bytes > 0
 
 
 def hint(end: Exit) -> str:
-    """Returns which limit may have caused a failure that only the program itself knows about."""
+    """Returns the limits, one of which may have caused a failure that only the program saw."""
     limits = end.limits or NO_LIMITS
     shown = {
         "memory": readable_limit(limits.memory_bytes) if limits.memory_bytes else "",

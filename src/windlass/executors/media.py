@@ -69,7 +69,14 @@ def find_ffmpeg() -> str | None:
         return None
 
 
-class FfmpegExecutor:
+class _Tool:
+    """What the executors of media tools have in common."""
+
+    async def close(self) -> None:
+        """Does nothing: there is nothing to release."""
+
+
+class FfmpegExecutor(_Tool):
     """Implements `Executor`."""
 
     task = "ffmpeg"
@@ -77,9 +84,6 @@ class FfmpegExecutor:
     async def run(self, context: JobContext) -> Result:
         """Transcodes as the job's arguments say."""
         return await transcode(context, read_ffmpeg(context.args))
-
-    async def close(self) -> None:
-        """Does nothing: there is nothing to release."""
 
 
 async def transcode(context: JobContext, args: FfmpegArgs) -> Result:
@@ -178,7 +182,7 @@ def find_gstreamer() -> str | None:
     return shutil.which(GST_LAUNCH)
 
 
-class GstreamerExecutor:
+class GstreamerExecutor(_Tool):
     """Implements `Executor`."""
 
     task = "gstreamer"
@@ -193,9 +197,6 @@ class GstreamerExecutor:
         if context.stopping.is_set():
             return STOPPED
         return await launch(context, args)
-
-    async def close(self) -> None:
-        """Does nothing: there is nothing to release."""
 
 
 def _source_uri(context: JobContext, source: str) -> str:
@@ -238,7 +239,7 @@ async def launch(context: JobContext, args: GstreamerArgs) -> Result:
     return Result(exit_code=0)
 
 
-class MediaExecutor:
+class MediaExecutor(_Tool):
     """Implements `Executor`."""
 
     task = "media"
@@ -260,6 +261,3 @@ class MediaExecutor:
         if context.stopping.is_set():
             return STOPPED
         return await launch(context, as_pipeline(args, uri))
-
-    async def close(self) -> None:
-        """Does nothing: there is nothing to release."""

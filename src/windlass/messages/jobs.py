@@ -54,11 +54,16 @@ class SubmitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class SubmitReply(msgspec.Struct, frozen=True):
-    """Ids in the order of the jobs; `applied` is False where a key was known."""
+    """Ids in the order of the jobs; `applied` is False where a key was known.
+
+    No job of them was made after `at` (in ms, 0: unknown). One that was has got its id after the
+    database had lost theirs.
+    """
 
     ids: list[int]
     applied: list[bool]
     workflow: int | None = None
+    at: int = 0
 
 
 class Priority(msgspec.Struct, frozen=True):
@@ -222,6 +227,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     dependents: list[LinkedJob] = []  # the first 100
     dependents_more: bool = False
     steps: list[StepInfo] = []  # what its function has stored and waits for; empty in lists
+    options: dict[str, str] = {}  # all options that it was submitted with, as flags take them
 
 
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

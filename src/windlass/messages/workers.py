@@ -1,4 +1,4 @@
-"""Messages about workers, version 1."""
+"""Messages about workers and what they serve: namespaces and queues, version 1."""
 
 from typing import Any, Literal
 
@@ -100,3 +100,48 @@ class Changed(msgspec.Struct, frozen=True):
     """Whether the call changed anything; a repeated call does not."""
 
     applied: bool
+
+
+class FleetWorker(msgspec.Struct, frozen=True, kw_only=True):
+    """A worker as a grid shows it. `kind` is its pool, or its system and architecture."""
+
+    id: int
+    name: str
+    status: str
+    kind: str
+    pool: str | None
+    slots: int
+    held: int
+    reason: str | None
+
+
+class FleetPage(msgspec.Struct, frozen=True, kw_only=True):
+    """Workers by name, one page; `next` is the `after` of the next page.
+
+    `statuses` counts all workers that match the other filters, `kinds` those of each kind by
+    status, regardless of the filters on state and kind.
+    """
+
+    workers: list[FleetWorker]
+    total: int
+    statuses: dict[str, int]
+    kinds: dict[str, dict[str, int]]
+    next: str | None = None
+
+
+class NamespaceLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """A namespace: the jobs that workers hold, and those a worker could take now.
+
+    With `more`, the number of ready jobs is a lower bound. `weight` is None for callers who may not
+    set it.
+    """
+
+    name: str
+    running: int
+    ready: int
+    more: bool = False
+    weight: int | None = None
+
+
+class NamespaceLoads(msgspec.Struct, frozen=True):
+    namespaces: list[NamespaceLoad]

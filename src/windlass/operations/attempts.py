@@ -212,7 +212,7 @@ class Children:
         """Submits children of the job that the holder runs."""
         check_count("jobs", request.jobs, self._engine.config)
         if request.workflow is not None:
-            raise InvalidInput("workflow", "unset: children join that of their parent", "one")
+            raise InvalidInput("workflow", "unset: children join their parent's workflow", "one")
         if request.key is None:
             raise InvalidInput("key", "given", "nothing")
         namespace = await self._engine.jobs.namespace_of(holder.job)
@@ -224,7 +224,7 @@ class Children:
         )
         await self._rights.check_children(holder.job, specs, who)
         done = await self._engine.jobs.submit_children(holder, specs, request.key)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
 
 
 def _alone(job: JobSpec) -> JobSpec:

@@ -152,7 +152,7 @@ class Attention:
         page = await tx.views.sorted_jobs(wanted, JobSort.OLDEST, None, MAX_BLOCKED)
         await self._engine.catalog.know(tx, {job.facts.shape for job in page.jobs})
         guilty = [job for job in page.jobs if not job.facts.flags & ALLOW_FAILURE]
-        reason = "Jobs of it were canceled or aborted."
+        reason = "Its jobs were canceled or aborted."
         if guilty:
             first = min(guilty, key=lambda job: job.finished_at or 0)
             (group,) = group_failures([first], self._engine.catalog.shapes)
@@ -304,9 +304,9 @@ class Attention:
             AttentionItem(
                 kind="timeout",
                 severity="info",
-                title=f"{counted(len(mine), 'job')} near the end of the timeout",
-                reason=f"{NEAR:.0%} of it have passed, then the job is stopped and has failed."
-                " --timeout of a job changes it, or that of its queue.",
+                title=f"{counted(len(mine), 'job')} close to the timeout",
+                reason=f"{NEAR:.0%} of it has passed; at its end the job is stopped and fails."
+                " Change it with --timeout of the job, or of its queue.",
                 count=len(mine),
                 exact=page.next is None,
                 link=_link("jobs", state="running", sort="running")
@@ -329,7 +329,7 @@ class Attention:
             AttentionItem(
                 kind="lost_log",
                 severity="info",
-                title=f"{counted(len(mine), 'job')} of the last day without the end of the log",
+                title=f"{counted(len(mine), 'job')} of the last day lost the end of the log",
                 reason="Their workers were lost, or could not send the rest.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,
@@ -354,7 +354,7 @@ class Attention:
                 kind="reaction",
                 severity="warning",
                 title=f"{counted(len(mine), 'workflow reaction')} failed",
-                reason=mine[0].message or "They were given up in the last day.",
+                reason=mine[0].message or "Windlass stopped trying in the last day.",
                 count=len(mine),
                 exact=len(rows) < LOOKED,
                 link=f"workflows/{mine[0].workflow}",
@@ -401,8 +401,8 @@ def _quarantined(bad: Sequence[JobRecord], only: str | None, *, exact: bool) -> 
             kind="quarantined",
             severity="error",
             title=counted(len(bad), "quarantined job"),
-            reason="They may have killed their workers, several times. They do not run again by"
-            " themselves.",
+            reason="They may have killed their workers repeatedly. They do not run again on their"
+            " own.",
             count=len(bad),
             exact=exact,
             link=_link("jobs", dead="true", **({} if only is None else {"namespace": only})),
@@ -456,7 +456,7 @@ def _lost(gaps: Iterable[Gap], now: int) -> list[AttentionItem]:
         AttentionItem(
             kind=LOST_COMMITS,
             severity="error",
-            title="Commits that had been answered were lost",
+            title="Acknowledged commits were lost",
             reason=f"{describe(gap)}. Submit lost jobs again.",
             count=1,
             link="events",
@@ -478,7 +478,7 @@ async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
                 kind="approval",
                 severity="warning",
                 title=f"Workflow {name} waits for approval",
-                reason=f"Job {moment.job} goes on when somebody accepts it.",
+                reason=f"Job {moment.job} continues once somebody accepts it.",
                 count=1,
                 link=f"workflows/{workflow}",
                 help=_help(
@@ -488,7 +488,7 @@ async def _still(tx: ReadTx, workflow: int, name: str) -> AttentionItem:
                     {"accept": True},
                 ),
             )
-    outside = "" if page.next else ": they wait for jobs outside of it"
+    outside = "" if page.next else ": they wait for jobs outside it"
     return AttentionItem(
         kind="stalled",
         severity="warning",
@@ -531,7 +531,7 @@ def _late(submitted: int | None, now: int) -> list[AttentionItem]:
         AttentionItem(
             kind="inbox",
             severity="error",
-            title="Submissions of users' transactions wait",
+            title="Submissions from users' transactions are waiting",
             reason=f"{late_inbox(waited)}.",
             count=1,
             exact=False,

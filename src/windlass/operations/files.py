@@ -9,10 +9,10 @@ import msgspec
 from windlass.domain.access.rights import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
 from windlass.domain.values.ids import shown_attempt
-from windlass.domain.values.quantities import format_moment
 from windlass.engine.attempts.log_segments import MAX_OFFSET
-from windlass.engine.files import log_pages, log_search, logs
+from windlass.engine.files import logs
 from windlass.engine.files.files import Upload
+from windlass.engine.files.log_pages import text_of
 from windlass.engine.files.logs import (
     READ_LIMIT,
     LogPosition,
@@ -26,9 +26,7 @@ from windlass.engine.files.logs import (
 )
 from windlass.messages.files import (
     ArtifactList,
-    LogLine,
     LogLines,
-    LogMatch,
     LogMatches,
     Stack,
     Uploaded,
@@ -152,7 +150,7 @@ async def search_log(
     """
     await call.services.queries.check_visible([job], call.who)
     query = LogQuery(text, regex, ignore_case, start, backwards, limit)
-    return show_log_matches(await call.services.files.search_log(job, attempt, query))
+    return await call.services.files.search_log(job, attempt, query)
 
 
 @routes.get("/stack", needs=Action.READ_FILES, costly=True)
@@ -227,33 +225,6 @@ def show_log_page(page: logs.LogPage, is_over: bool) -> LogLines:
         bytes=page.row.bytes,
         total=page.total,
         is_over=is_over,
-        lines=tuple(map(_line, page.lines)),
-        colours=_text(page.colours),
+        lines=tuple(page.lines),
+        colours=text_of(page.colours),
     )
-
-
-def show_log_matches(found: log_search.LogMatches) -> LogMatches:
-    """Returns what a search found as a message."""
-    return LogMatches(
-        matches=tuple(
-            LogMatch(
-                line=one.line, offset=one.offset, before=_text(one.before),
-                match=_text(one.match), after=_text(one.after),
-            )
-            for one in found.matches
-        ),
-        next=found.next,
-        scanned=found.scanned,
-    )  # fmt: skip
-
-
-def _line(line: log_pages.LogLine) -> LogLine:
-    return LogLine(
-        number=line.number, offset=line.offset, text=_text(line.data), size=line.size,
-        is_cut=len(line.data) < line.size,
-        at=None if line.at_ms is None else format_moment(line.at_ms),
-    )  # fmt: skip
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")

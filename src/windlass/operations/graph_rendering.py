@@ -1,18 +1,21 @@
 """Renders graphs and figures as clients see them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from windlass.domain.graphs.compare import Comparison, Difference, Side
-from windlass.domain.graphs.timeline import Bar, Timeline
 from windlass.domain.graphs.view import Box, View, add_up, jobs_in
-from windlass.domain.lifecycle.states import BLOCKED, STATE_BY_CODE
+from windlass.domain.job.job import decode_spec
+from windlass.domain.lifecycle.states import BLOCKED, STATE_BY_CODE, TERMINAL_CODES
 from windlass.domain.lifecycle.workflow_state import WorkflowState
 from windlass.domain.rows.records import WorkflowRow
+from windlass.domain.tasks.references import RESULT, replaced
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.graphs import Figures, Loaded
-from windlass.messages.graphs.figures import (
+from windlass.messages.graphs import (
     Approval,
     ChainJob,
     Compared,
@@ -20,14 +23,13 @@ from windlass.messages.graphs.figures import (
     ComparedJob,
     ComparedSide,
     CriticalPath,
-    TimelineBar,
-    TimelineGap,
-    TimelineLane,
+    GraphEdge,
+    GraphNode,
+    GraphStates,
     WorkflowComparison,
+    WorkflowGraph,
     WorkflowProgress,
-    WorkflowTimeline,
 )
-from windlass.messages.graphs.graph import GraphEdge, GraphNode, GraphStates, WorkflowGraph
 
 CHAIN: Final = 200  # jobs of the longest chain that are listed
 APPROVALS: Final = 200
@@ -182,43 +184,6 @@ def _show_chain(loaded: Loaded, figures: Figures) -> CriticalPath:
     )
 
 
-def show_timeline(workflow: int, now: int, found: Timeline, left_out: int) -> WorkflowTimeline:
-    """Renders lanes of attempts."""
-    return WorkflowTimeline(
-        workflow=workflow,
-        start=found.start,
-        end=found.end,
-        now=now,
-        shown_from=found.shown_from,
-        shown_until=found.shown_until,
-        lanes=[
-            TimelineLane(
-                name=lane.name,
-                row=lane.row,
-                bars=[_show_bar(bar) for bar in lane.bars],
-            )
-            for lane in found.lanes
-        ],
-        first=found.first,
-        lanes_total=found.total,
-        runs=found.runs,
-        runs_left_out=left_out,
-        gaps=[TimelineGap(start=start, end=end) for start, end in found.gaps],
-        gaps_left_out=found.gaps_left_out,
-    )
-
-
-def _show_bar(bar: Bar) -> TimelineBar:
-    return TimelineBar(
-        start=bar.start,
-        end=bar.end,
-        job=bar.job,
-        attempt=bar.attempt,
-        runs=bar.runs,
-        states=by_name(bar.states),
-    )
-
-
 def show_comparison(
     rows: Sequence[WorkflowRow],
     runs: Sequence[Loaded],
@@ -268,3 +233,67 @@ def _compared(row: WorkflowRow, loaded: Loaded) -> Compared:
         jobs=len(loaded.graph),
         total_ms=None if row.finished_at is None else row.finished_at - row.created_at,
     )
+
+
+MAX_ARGUMENTS: Final = 20
+MAX_CHARACTERS: Final = 500  # characters of a value
+
+
+def sides_of(loaded: Loaded, digests: Sequence[int]) -> Iterable[Side]:
+    """Yields the jobs of a run with how long each ran, and waited once it could have run."""
+    graph, started, finished = loaded.graph, loaded.started, loaded.finished
+    for number, job in enumerate(graph.jobs):
+        start, state = started[number], loaded.states[number]
+        run = finished[number] - start if start and state in TERMINAL_CODES else None
+        needed = graph.needs_of(number)
+        ready = max((finished[other] for other in needed), default=0)
+        wait = start - max(ready, loaded.created[number]) if start else None
+        yield Side(
+            job, graph.names[number], state,
+            None if run is None else max(0, run), None if wait is None else max(0, wait),
+            digests[number],
+        )  # fmt: skip
+
+
+def show_arguments(
+    found: Difference, specs: Mapping[int, bytes], runs: Sequence[Loaded]
+) -> Sequence[ComparedArgument]:
+    """Returns the arguments that differ, with the names of jobs instead of their ids."""
+    if not found.arguments or found.a is None or found.b is None:
+        return ()
+    sides = ((found.a.job, runs[0]), (found.b.job, runs[1]))
+    if any(job not in specs for job, _ in sides):
+        return ()
+    a, b = (_arguments(specs[job], loaded) for job, loaded in sides)
+    names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
+    return [
+        ComparedArgument(name=name, a=_cut(a.get(name)), b=_cut(b.get(name)))
+        for name in names[:MAX_ARGUMENTS]
+    ]
+
+
+def _arguments(spec: bytes, loaded: Loaded) -> dict[str, Any]:
+    """Returns the arguments by name; those of functions are inside others."""
+
+    def named(job: Any) -> Any:
+        number = loaded.graph.index.get(job) if isinstance(job, int) else None
+        return {RESULT: job if number is None else loaded.graph.names[number]}
+
+    given = replaced(decode_spec(spec).args, RESULT, named)
+    if not isinstance(given, dict):
+        return {"args": given}
+    flat: dict[str, Any] = {}
+    for name, value in given.items():
+        inner = value if name in ("args", "kwargs") else None
+        if isinstance(inner, dict):
+            flat |= {f"{name}.{key}": one for key, one in inner.items()}
+        elif isinstance(inner, list):
+            flat |= {f"{name}[{at}]": one for at, one in enumerate(inner)}
+        else:
+            flat[name] = value
+    return flat
+
+
+def _cut(value: Any) -> Any:
+    text = msgspec.json.encode(value).decode()
+    return value if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"

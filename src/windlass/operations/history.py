@@ -15,14 +15,13 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.events import number_before
-from windlass.messages.fleet.history import (
-    PoolChange,
+from windlass.messages.history import (
+    FleetChange,
     PoolFigures,
     PoolHistory,
     PoolMachine,
     PoolReason,
     PoolSize,
-    WorkerChange,
     WorkerHistory,
     WorkerSpell,
 )
@@ -31,33 +30,10 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.events import moment_since
 from windlass.operations.past.slots import MAX_SLOTS, Span, span_of
-from windlass.operations.queries import Shapes
 from windlass.operations.spells import Machine, Spell, machines_of, sizes_of, spells_of
 from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1", "history")
-
-
-@routes.get("/workers/{worker:str}/history", needs=Action.READ_FLEET, costly=True)
-async def worker_history(
-    call: Call, worker: NameOrId, since: str | None = None, until: str | None = None
-) -> WorkerHistory:
-    """Returns the attempts that ran on a worker, and what happened to it; at most 1,000.
-
-    `since` and `until` are times, or how long ago; without them, the last hour.
-    """
-    return await call.services.histories.worker(worker, since, until, call.who)
-
-
-@routes.get("/pools/{name:str}/history", needs=Action.READ_FLEET)
-async def pool_history(
-    call: Call, name: str, since: str | None = None, until: str | None = None
-) -> PoolHistory:
-    """Returns the machines of a pool as they came and went, its sizes, and what happened to it.
-
-    `since` and `until` are times, or how long ago; without them, the last hour.
-    """
-    return await call.services.histories.pool(name, since, until, call.who)
 
 
 MAX_WALKED: Final = 200_000  # events of the log, for the history of one worker
@@ -88,129 +64,130 @@ class _Named(msgspec.Struct, frozen=True):
 _named: Final = msgspec.json.Decoder(_Named).decode
 
 
-class Histories:
-    """Histories for pages. Each call reads a bounded number of events, the newest first."""
+@routes.get("/workers/{worker:str}/history", needs=Action.READ_FLEET, costly=True)
+async def worker_history(
+    call: Call, worker: NameOrId, since: str | None = None, until: str | None = None
+) -> WorkerHistory:
+    """Returns the attempts that ran on a worker, and what happened to it; at most 1,000.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._shapes = Shapes()
+    `since` and `until` are times, or how long ago; without them, the last hour.
+    """
+    engine = call.services.engine
+    seen = await _window(engine, since, until, MAX_WALKED)
 
-    async def worker(
-        self, worker: int | str, since: str | None, until: str | None, who: Identity
-    ) -> WorkerHistory:
-        """Returns the attempts and changes of a worker; jobs of others have no names."""
-        seen = await self._window(since, until, MAX_WALKED)
+    async def read(tx: ReadTx) -> WorkerHistory:
+        row = await find_worker(tx, worker)
+        events = await tx.views.worker_events(row.id, seen.after, seen.until, MAX_EVENTS)
+        leases = [] if seen.is_past else await tx.leases.of_workers([row.id])
+        spells = spells_of(events, leases)
+        begin = seen.begin
+        more = seen.cut or len(events) == MAX_EVENTS or len(spells) > MAX_ATTEMPTS
+        older, spells = spells[:-MAX_ATTEMPTS], spells[-MAX_ATTEMPTS:]
+        if more and spells:
+            begin = max(begin, spells[0].begin)
+        held = {(lease.job, lease.attempt) for lease in leases}  # shown however old
+        spells = [one for one in older if (one.job, one.attempt) in held] + spells
+        facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
+        known = await engine.catalog.know(tx, [fact.shape for fact in facts.values()])
+        shapes = {job: known[fact.shape] for job, fact in facts.items()}
+        names = await _names(tx, spells)
+        changes = [event for event in events if event.kind == EventKind.WORKER]
+        if not may(call.who, Action.READ_EVENTS, FLEET):
+            changes = []  # As the log is shown: limited tokens see events of their jobs.
+        return WorkerHistory(
+            begin=format_moment(seen.begin),
+            end=format_moment(seen.end),
+            complete_from=format_moment(begin),
+            more=more,
+            slots=row.slots,
+            attempts=[
+                _show(spell, shapes.get(spell.job), call.who, names.get(spell.job))
+                for spell in spells
+            ],
+            changes=[
+                FleetChange(at=format_moment(event.at), what=event.reason or "", actor=event.actor)
+                for event in changes[:MAX_CHANGES]
+            ],
+        )
 
-        async def read(tx: ReadTx) -> WorkerHistory:
-            row = await find_worker(tx, worker)
-            events = await tx.views.worker_events(row.id, seen.after, seen.until, MAX_EVENTS)
-            leases = [] if seen.is_past else await tx.leases.of_workers([row.id])
-            spells = spells_of(events, leases)
-            begin = seen.begin
-            more = seen.cut or len(events) == MAX_EVENTS or len(spells) > MAX_ATTEMPTS
-            older, spells = spells[:-MAX_ATTEMPTS], spells[-MAX_ATTEMPTS:]
-            if more and spells:
-                begin = max(begin, spells[0].begin)
-            held = {(lease.job, lease.attempt) for lease in leases}  # shown however old
-            spells = [one for one in older if (one.job, one.attempt) in held] + spells
-            facts = await tx.jobs.read(sorted({spell.job for spell in spells}))
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            shapes = {job: self._shapes[fact.shape] for job, fact in facts.items()}
-            names = await _names(tx, spells)
-            changes = [event for event in events if event.kind == EventKind.WORKER]
-            if not may(who, Action.READ_EVENTS, FLEET):
-                changes = []  # As the log is shown: limited tokens see events of their jobs.
-            return WorkerHistory(
-                begin=format_moment(seen.begin),
-                end=format_moment(seen.end),
-                complete_from=format_moment(begin),
-                more=more,
-                slots=row.slots,
-                attempts=[
-                    _show(spell, shapes.get(spell.job), who, names.get(spell.job))
-                    for spell in spells
-                ],
-                changes=[
-                    WorkerChange(
-                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
-                    )
-                    for event in changes[:MAX_CHANGES]
-                ],
-            )
+    return await engine.store.read(read)
 
-        return await self._engine.store.read(read)
 
-    async def pool(
-        self, name: str, since: str | None, until: str | None, who: Identity
-    ) -> PoolHistory:
-        """Returns the machines, sizes and changes of a pool."""
-        seen = await self._window(since, until, MAX_SEARCHED)
+@routes.get("/pools/{name:str}/history", needs=Action.READ_FLEET)
+async def pool_history(
+    call: Call, name: str, since: str | None = None, until: str | None = None
+) -> PoolHistory:
+    """Returns the machines of a pool as they came and went, its sizes, and what happened to it.
 
-        async def read(tx: ReadTx) -> PoolHistory:
-            pools = await tx.pools.all()
-            row = next((pool for pool in pools if pool.name == name), None)
-            if row is None:
-                raise NotFound("pool", name)
-            found = await tx.views.pool_events(seen.after, seen.until, MAX_EVENTS)
-            events = [event for event in found if event.details.get("pool") == name]
-            living = await tx.pools.living(row.id)
-            more = seen.cut or len(found) == MAX_EVENTS
-            begin = found[-1].at if more and found else seen.begin
-            shown = events[:MAX_CHANGES] if may(who, Action.READ_EVENTS, FLEET) else []
-            machines = [
-                one
-                for one in machines_of(events, living)
-                if one.requested_at is None or one.requested_at <= seen.end
-            ]
-            sizes = sizes_of(machines, begin, seen.end)
-            detail = self._engine.config.series_detail_ms
-            past = await read_past(tx, name, seen.begin, seen.end, detail, len(pools))
-            return PoolHistory(
-                begin=format_moment(seen.begin),
-                end=format_moment(seen.end),
-                complete_from=format_moment(begin),
-                more=more,
-                figures=show_figures(past, machines, begin),
-                reasons=show_reasons(past),
-                sizes=[
-                    PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
-                    for one in sizes[-MAX_SIZES:]
-                ],
-                machines=[
-                    PoolMachine(
-                        name=one.name,
-                        state=one.state,
-                        requested_at=_moment(one.requested_at),
-                        ready_at=_moment(one.ready_at),
-                        gone_at=_moment(one.gone_at),
-                        reason=one.reason,
-                    )
-                    for one in machines[-MAX_ATTEMPTS:]
-                ],
-                changes=[
-                    PoolChange(
-                        at=format_moment(event.at), what=event.reason or "", actor=event.actor
-                    )
-                    for event in shown
-                ],
-            )
+    `since` and `until` are times, or how long ago; without them, the last hour.
+    """
+    engine = call.services.engine
+    seen = await _window(engine, since, until, MAX_SEARCHED)
 
-        return await self._engine.store.read(read)
+    async def read(tx: ReadTx) -> PoolHistory:
+        pools = await tx.pools.all()
+        row = next((pool for pool in pools if pool.name == name), None)
+        if row is None:
+            raise NotFound("pool", name)
+        found = await tx.views.pool_events(seen.after, seen.until, MAX_EVENTS)
+        events = [event for event in found if event.details.get("pool") == name]
+        living = await tx.pools.living(row.id)
+        more = seen.cut or len(found) == MAX_EVENTS
+        begin = found[-1].at if more and found else seen.begin
+        shown = events[:MAX_CHANGES] if may(call.who, Action.READ_EVENTS, FLEET) else []
+        machines = [
+            one
+            for one in machines_of(events, living)
+            if one.requested_at is None or one.requested_at <= seen.end
+        ]
+        sizes = sizes_of(machines, begin, seen.end)
+        detail = engine.config.series_detail_ms
+        past = await read_past(tx, name, seen.begin, seen.end, detail, len(pools))
+        return PoolHistory(
+            begin=format_moment(seen.begin),
+            end=format_moment(seen.end),
+            complete_from=format_moment(begin),
+            more=more,
+            figures=show_figures(past, machines, begin),
+            reasons=show_reasons(past),
+            sizes=[
+                PoolSize(at=format_moment(one.at), machines=one.machines, ready=one.ready)
+                for one in sizes[-MAX_SIZES:]
+            ],
+            machines=[
+                PoolMachine(
+                    name=one.name,
+                    state=one.state,
+                    requested_at=_moment(one.requested_at),
+                    ready_at=_moment(one.ready_at),
+                    gone_at=_moment(one.gone_at),
+                    reason=one.reason,
+                )
+                for one in machines[-MAX_ATTEMPTS:]
+            ],
+            changes=[
+                FleetChange(at=format_moment(event.at), what=event.reason or "", actor=event.actor)
+                for event in shown
+            ],
+        )
 
-    async def _window(self, since: str | None, until: str | None, most: int) -> Window:
-        """Returns the part of the log to read: the last hour, unless told otherwise."""
-        now = await self._engine.now()
-        end = now if until is None else moment_since(until, now)
-        begin = end - HOUR_MS if since is None else moment_since(since, now)
-        if begin >= end:
-            raise InvalidInput("since", f"before until ({format_moment(end)})", since)
-        store = self._engine.store
-        last = await store.read(lambda tx: tx.log.newest())
-        if end < now:
-            last = await number_before(store, end + 1)
-        after = min(await number_before(store, begin), last)
-        cut = last - after > most
-        return Window(begin, end, last - most if cut else after, last, cut, end < now)
+    return await engine.store.read(read)
+
+
+async def _window(engine: Engine, since: str | None, until: str | None, most: int) -> Window:
+    """Returns the part of the log to read: the last hour, unless told otherwise."""
+    now = await engine.now()
+    end = now if until is None else moment_since(until, now)
+    begin = end - HOUR_MS if since is None else moment_since(since, now)
+    if begin >= end:
+        raise InvalidInput("since", f"before until ({format_moment(end)})", since)
+    store = engine.store
+    last = await store.read(lambda tx: tx.log.newest())
+    if end < now:
+        last = await number_before(store, end + 1)
+    after = min(await number_before(store, begin), last)
+    cut = last - after > most
+    return Window(begin, end, last - most if cut else after, last, cut, end < now)
 
 
 async def _names(tx: ReadTx, spells: Sequence[Spell]) -> dict[int, str | None]:

@@ -16,7 +16,6 @@ from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import format_moment
-from windlass.engine.engine import Engine
 from windlass.messages.jobs import ChainJob, JobChain, Reproduction
 from windlass.store.sql.transaction import ReadTx
 
@@ -24,21 +23,6 @@ MAX_JOBS: Final = 100  # jobs of a chain, on each side of the one that was asked
 JOB_VARIABLES: Final = ("WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_WORKFLOW")
 
 _decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-class Details:
-    """Reads what a job's page shows beside the job, as a caller may see it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    async def reproduction(self, job: int, who: Identity) -> Reproduction:
-        """Returns how to run a job again."""
-        return await self._engine.store.read(lambda tx: _reproduction(tx, job, who))
-
-    async def chain(self, job: int, who: Identity) -> JobChain:
-        """Returns a job with those before and after it."""
-        return await self._engine.store.read(lambda tx: _chain(tx, job, who))
 
 
 async def _visible(tx: ReadTx, job: int, who: Identity) -> tuple[JobRecord, JobSpec]:
@@ -51,7 +35,8 @@ async def _visible(tx: ReadTx, job: int, who: Identity) -> tuple[JobRecord, JobS
     return view, spec
 
 
-async def _reproduction(tx: ReadTx, job: int, who: Identity) -> Reproduction:
+async def read_reproduction(tx: ReadTx, job: int, who: Identity) -> Reproduction:
+    """Returns how to run a job again."""
     view, spec = await _visible(tx, job, who)
     # What it waited for, its key and its workflow are of its first life.
     again = replace(
@@ -98,7 +83,8 @@ async def _isolation(tx: ReadTx, view: JobRecord, spec: JobSpec) -> str | None:
     return strongest(mode, asked, queues.get(spec.queue))  # type: ignore[arg-type]
 
 
-async def _chain(tx: ReadTx, job: int, who: Identity) -> JobChain:
+async def read_chain(tx: ReadTx, job: int, who: Identity) -> JobChain:
+    """Returns a job with those before and after it."""
     first, _ = await _visible(tx, job, who)
     before, more = await _follow(tx, first, "supersedes")
     after, further = await _follow(tx, first, "superseded_by")

@@ -47,9 +47,15 @@ from windlass.operations.dispatch.binding import Body, Query
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.dispatch.routes import COUNTED, Routes
-from windlass.operations.job_details import Details
-from windlass.operations.orders import parse_place, parse_sort
-from windlass.operations.parse import check_count, job_filter, job_spec, workflow_spec
+from windlass.operations.job_details import read_chain, read_reproduction
+from windlass.operations.parse import (
+    check_count,
+    job_filter,
+    job_spec,
+    parse_place,
+    parse_sort,
+    workflow_spec,
+)
 from windlass.operations.past.jobs import PastJobs
 from windlass.operations.queries import PAGE_LIMIT, Queries
 from windlass.operations.render import show_event
@@ -256,13 +262,13 @@ async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryRepl
 @routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
 async def chain(call: Call, job: Id) -> JobChain:
     """Returns the job with those that it supersedes and those that supersede it."""
-    return await Details(call.services.engine).chain(job, call.who)
+    return await call.services.engine.store.read(lambda tx: read_chain(tx, job, call.who))
 
 
 @routes.get("/{job:int}/reproduce", needs=Action.READ_JOBS)
 async def reproduce(call: Call, job: Id) -> Reproduction:
     """Returns how to run a job again: commands, environment, files."""
-    return await Details(call.services.engine).reproduction(job, call.who)
+    return await call.services.engine.store.read(lambda tx: read_reproduction(tx, job, call.who))
 
 
 @routes.post("/{job:int}/unblock", needs=Action.UNBLOCK_JOBS)
@@ -324,7 +330,7 @@ class Submissions:
         """Submits all jobs of a request, or none."""
         specs, workflow = await self.prepare(request, who)
         done = await self._engine.submit(specs, workflow, request.key, request.reopen)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow)
+        return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
 
     async def prepare(
         self, request: SubmitRequest, who: Identity

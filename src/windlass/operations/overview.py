@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from windlass.domain.access.rights import Action, Identity, sees
+from windlass.domain.access.rights import Action, sees
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.lifecycle.states import STATE_BY_CODE, State
 from windlass.domain.matching.workers import WorkerStatus
@@ -18,13 +18,12 @@ from windlass.domain.rows.series import (
 )
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
-from windlass.engine.engine import Engine
 from windlass.engine.history.series import Depths, read_counted
 from windlass.messages.overview import AttentionList, Overview, QueueFigures
 from windlass.operations.attention import Attention
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.live_depths import RUNNING, LiveDepths
+from windlass.operations.live_depths import RUNNING
 from windlass.operations.parse import namespace_of
 from windlass.operations.past.moments import PastPoint, depths_at, find_point
 from windlass.operations.past.slots import Span, span_of
@@ -46,7 +45,19 @@ async def overview(
     `since` and `until` are times, or how long ago; without them it is the last hour. `as_of` shows
     it as it was at a time.
     """
-    return await call.services.overviews.show(call.who, namespace, since, until, as_of)
+    only = None if namespace is None else namespace_of(namespace, call.who)
+
+    def shown(name: str) -> bool:
+        return only == name if only is not None else sees(call.who, name)
+
+    async def read(tx: ReadTx) -> Overview:
+        point = None if as_of is None else await find_point(tx, as_of)
+        now = tx.now if point is None else point.at
+        end = now if until is None else min(now, _moment(until, "until", now))
+        start = end - HOUR if since is None else _moment(since, "since", now)
+        return await _read(call, tx, start, end, point, shown)
+
+    return await call.services.engine.store.read(read)
 
 
 @routes.get("/attention", needs=Action.READ_JOBS, costly=True)
@@ -69,93 +80,63 @@ class _Fleet(NamedTuple):
     pools: dict[str, list[int | None]]
 
 
-class Overviews:
-    """Reads figures over time."""
+async def _read(
+    call: Call,
+    tx: ReadTx,
+    start: int,
+    end: int,
+    point: PastPoint | None,
+    shown: Callable[[str], bool],
+) -> Overview:
+    current, totals = await read_counted(tx)
+    depths = (
+        await call.services.depths.read(tx, current, totals)
+        if point is None
+        else await depths_at(tx, call.services.engine.catalog, point)
+    )
+    detail = call.services.engine.config.series_detail_ms
+    span = span_of(start, end, tx.now, detail, len(depths))
+    # A slot that goes on after the moment that is looked at would tell about its future.
+    until = span.end if point is None else slot_of(point.at, span.step)
+    kinds = (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL)
+    rows = await tx.series.between(kinds, span.step, span.start, until)
+    mine = [row for row in rows if row.kind == SeriesKind.WORK and shown(row.namespace)]
+    now = {pair: depth for pair, depth in depths.items() if shown(pair[0])}
+    sampled = min(current.until, until) if current is not None else span.start
+    table = Table(span, sampled, mine, now)
+    fleet = await _fleet(tx, span, rows, point)
+    return Overview(
+        since=format_moment(start),
+        until=format_moment(end),
+        step=span.step // 1_000,
+        times=[slot // 1_000 for slot in span.slots],
+        counted_until=format_moment(min(await _counted_until(tx), end)),
+        as_of=None if point is None else format_moment(point.at),
+        total=table.show(None, table.queues()),
+        queues=[table.show(queue, [queue]) for queue in table.queues()[:BUSIEST]],
+        others=table.show(None, rest) if (rest := table.queues()[BUSIEST:]) else None,
+        failures=table.failures(),
+        workers_now=fleet.now,
+        workers=fleet.workers,
+        pools=fleet.pools,
+    )
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._live = LiveDepths(engine.catalog)
 
-    async def show(
-        self,
-        who: Identity,
-        namespace: str | None,
-        since: str | None,
-        until: str | None,
-        as_of: str | None,
-    ) -> Overview:
-        """Returns the figures of a range, of one namespace or of all that the caller sees."""
-        only = None if namespace is None else namespace_of(namespace, who)
-
-        async def read(tx: ReadTx) -> Overview:
-            point = None if as_of is None else await find_point(tx, as_of)
-            now = tx.now if point is None else point.at
-            end = now if until is None else min(now, _moment(until, "until", now))
-            start = end - HOUR if since is None else _moment(since, "since", now)
-
-            def shown(name: str) -> bool:
-                return only == name if only is not None else sees(who, name)
-
-            return await self._read(tx, start, end, point, shown)
-
-        return await self._engine.store.read(read)
-
-    async def _read(
-        self,
-        tx: ReadTx,
-        start: int,
-        end: int,
-        point: PastPoint | None,
-        shown: Callable[[str], bool],
-    ) -> Overview:
-        current, totals = await read_counted(tx)
-        depths = (
-            await self._live.read(tx, current, totals)
-            if point is None
-            else await depths_at(tx, self._engine.catalog, point)
-        )
-        detail = self._engine.config.series_detail_ms
-        span = span_of(start, end, tx.now, detail, len(depths))
-        # A slot that goes on after the moment that is looked at would tell about its future.
-        until = span.end if point is None else slot_of(point.at, span.step)
-        kinds = (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL)
-        rows = await tx.series.between(kinds, span.step, span.start, until)
-        mine = [row for row in rows if row.kind == SeriesKind.WORK and shown(row.namespace)]
-        now = {pair: depth for pair, depth in depths.items() if shown(pair[0])}
-        sampled = min(current.until, until) if current is not None else span.start
-        table = Table(span, sampled, mine, now)
-        fleet = await self._fleet(tx, span, rows, point)
-        return Overview(
-            since=format_moment(start),
-            until=format_moment(end),
-            step=span.step // 1_000,
-            times=[slot // 1_000 for slot in span.slots],
-            counted_until=format_moment(min(await _counted_until(tx), end)),
-            as_of=None if point is None else format_moment(point.at),
-            total=table.show(None, table.queues()),
-            queues=[table.show(queue, [queue]) for queue in table.queues()[:BUSIEST]],
-            others=table.show(None, rest) if (rest := table.queues()[BUSIEST:]) else None,
-            failures=table.failures(),
-            workers_now=fleet.now,
-            workers=fleet.workers,
-            pools=fleet.pools,
-        )
-
-    async def _fleet(
-        self, tx: ReadTx, span: Span, rows: Sequence[SeriesRow], point: PastPoint | None
-    ) -> _Fleet:
-        workers, pools = _sums(rows, SeriesKind.WORKERS), _sums(rows, SeriesKind.POOL)
-        if point is None:
-            counts = await tx.series.workers_by_status()
-            now = {WorkerStatus(code).name.lower(): count for code, count in counts.items()}
-        else:
-            last = {name: at[max(at)] for name, at in workers.items()}
-            now = {name: count for name, count in last.items() if count}
-        return _Fleet(
-            now,
-            {n: [at.get(s) for s in span.slots] for n, at in workers.items()},
-            {n: [at.get(s) for s in span.slots] for n, at in pools.items()},
-        )
+async def _fleet(
+    tx: ReadTx, span: Span, rows: Sequence[SeriesRow], point: PastPoint | None
+) -> _Fleet:
+    workers, pools = _sums(rows, SeriesKind.WORKERS), _sums(rows, SeriesKind.POOL)
+    if point is None:
+        counts = await tx.series.workers_by_status()
+        now = {WorkerStatus(code).name.lower(): count for code, count in counts.items()}
+    else:
+        last = {name: at[max(at)] for name, at in workers.items()}
+        now = {name: count for name, count in last.items() if count}
+    return _Fleet(
+        now,
+        {n: [at.get(s) for s in span.slots] for n, at in workers.items()},
+        {n: [at.get(s) for s in span.slots] for n, at in pools.items()},
+    )
 
 
 async def _counted_until(tx: ReadTx) -> int:

@@ -26,11 +26,16 @@ from windlass.messages.jobs import Job, JobCount, JobList
 from windlass.messages.workers import QueueInfo, WorkerInfo
 from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies
 from windlass.operations.live_depths import LiveDepths
-from windlass.operations.orders import format_place
+from windlass.operations.parse import format_place
 from windlass.operations.past.workers import past_workers
 from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
-from windlass.operations.render import show_job, show_queue, show_transitions, show_worker
-from windlass.operations.step_rendering import show_steps
+from windlass.operations.render import (
+    show_job,
+    show_queue,
+    show_steps,
+    show_transitions,
+    show_worker,
+)
 from windlass.ports.loop_time import give_way_if_long
 from windlass.store.sql.placement import HeldIndices
 from windlass.store.sql.transaction import ReadTx
@@ -40,30 +45,15 @@ PAGE_LIMIT = 1_000
 _shape = msgspec.json.Decoder(Shape).decode
 
 
-class Shapes:
-    """Caches shapes by id; a shape never changes."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Shape] = {}
-
-    async def know(self, tx: ReadTx, ids: Sequence[int]) -> None:
-        """Reads the shapes that are not cached yet."""
-        if any(shape not in self._known for shape in ids):
-            for row in await tx.catalog.shapes_after(0):
-                self._known[row.id] = _shape(row.body)
-
-    def __getitem__(self, shape: int) -> Shape:
-        return self._known[shape]
-
-
 class Queries:
     """Reads what callers see; raises `NotFound` for what they may not see."""
 
-    def __init__(self, engine: Engine, inbox: Inbox | None = None) -> None:
+    def __init__(
+        self, engine: Engine, inbox: Inbox | None = None, depths: LiveDepths | None = None
+    ) -> None:
         self._engine = engine
         self._inbox = inbox
-        self._shapes = Shapes()
-        self._live = LiveDepths(engine.catalog)
+        self._depths = depths or LiveDepths(engine.catalog)
 
     async def job(self, job: int, who: Identity) -> Job:
         """Returns one job with its attempts and transitions."""
@@ -92,14 +82,15 @@ class Queries:
             view = await tx.views.job(job)
             if view is None:
                 return None
-            await self._shapes.know(tx, [view.facts.shape])
+            shapes = await self._engine.catalog.know(tx, [view.facts.shape])
             events = await tx.log.of_job(job)
             names = _worker_names(view)
             outlook = (await self._engine.explain.outlooks(tx, [view]))[job]
             submitted_by = decode_spec(view.spec).submitted_by
             dependencies = await read_dependencies(tx, view, partial(self._seen, who))
             moves = show_transitions(events, names, submitted_by, view.attempts)
-            shown = self._show(view, moves, outlook, dependencies)
+            shape = shapes[view.facts.shape]
+            shown = show_job(view, shape, self._engine, moves, outlook, dependencies)
             steps = (await tx.steps.of_jobs([job])).get(job)
             if not steps:
                 return shown
@@ -114,15 +105,9 @@ class Queries:
         """Raises `NotFound` for the first job that does not exist for the caller."""
         if not who.namespaces:
             return
-
-        async def read(tx: ReadTx) -> dict[int, str]:
-            facts = await tx.jobs.read(sorted(set(jobs)))
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            return {job: self._shapes[fact.shape].namespace for job, fact in facts.items()}
-
-        namespaces = await self._engine.store.read(read)
+        places = await self.places(jobs)
         for job in jobs:
-            if job not in namespaces or not sees(who, namespaces[job]):
+            if job not in places or not sees(who, places[job][0]):
                 raise NotFound("job", job)
 
     async def check_workflows(self, workflows: Sequence[int], who: Identity) -> None:
@@ -161,7 +146,6 @@ class Queries:
 
         async def read(tx: ReadTx) -> tuple[SortedPage, _Beside]:
             page = await tx.views.sorted_jobs(wanted, sort, after, limit)
-            await self._shapes.know(tx, [view.facts.shape for view in page.jobs])
             return page, await self._beside(tx, page.jobs, estimates)
 
         page, beside = await self._engine.store.read(read)
@@ -186,23 +170,17 @@ class Queries:
             events = [event for event in events if event.kind != EventKind.ACCESS]
         if not who.namespaces or not events:
             return list(events)
-
-        async def read(tx: ReadTx) -> set[int]:
-            facts = await tx.jobs.read(sorted({event.job for event in events if event.job}))
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
-            return {j for j, f in facts.items() if sees(who, self._shapes[f.shape].namespace)}
-
-        visible = await self._engine.store.read(read)
-        return [event for event in events if event.job in visible]
+        places = await self.places([event.job for event in events if event.job])
+        return [one for one in events if one.job in places and sees(who, places[one.job][0])]
 
     async def places(self, jobs: Sequence[int]) -> dict[int, tuple[str, int]]:
         """Returns the namespace and the workflow (0: none) of jobs that exist."""
 
         async def read(tx: ReadTx) -> dict[int, tuple[str, int]]:
-            facts = await tx.jobs.read(jobs)
-            await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+            facts = await tx.jobs.read(sorted(set(jobs)))
+            shapes = await self._engine.catalog.know(tx, [fact.shape for fact in facts.values()])
             return {
-                job: (self._shapes[fact.shape].namespace, fact.workflow or 0)
+                job: (shapes[fact.shape].namespace, fact.workflow or 0)
                 for job, fact in facts.items()
             }
 
@@ -238,7 +216,7 @@ class Queries:
         ]
 
     async def _queue_counts(self, tx: ReadTx, who: Identity) -> tuple[Depths, Rates]:
-        depths = await self._live.read(tx, *await read_counted(tx))
+        depths = await self._depths.read(tx, *await read_counted(tx))
         return seen_by(who, depths), await read_rates(tx, self._engine.catalog, who)
 
     async def namespaces(self) -> list[str]:
@@ -277,39 +255,31 @@ class Queries:
 
     async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
         """Returns those of these jobs that the caller may see."""
-        await self._shapes.know(tx, [view.facts.shape for view in views])
-        return [view for view in views if sees(who, self._shapes[view.facts.shape].namespace)]
+        shapes = await self._engine.catalog.know(tx, [view.facts.shape for view in views])
+        return [view for view in views if sees(who, shapes[view.facts.shape].namespace)]
 
     async def _beside(
         self, tx: ReadTx, views: Sequence[JobRecord], estimates: bool = False
     ) -> "_Beside":
         explain = self._engine.explain
+        shapes = await self._engine.catalog.know(tx, [view.facts.shape for view in views])
         outlooks = await (explain.outlooks if estimates else explain.levels)(tx, views)
-        return _Beside(outlooks, Dependencies(await newest_ids(tx, views)))
+        return _Beside(shapes, outlooks, Dependencies(await newest_ids(tx, views)))
 
     async def _listed(self, views: Sequence[JobRecord], beside: "_Beside") -> list[Job]:
         """Shows jobs, whose arguments may be long: others go first now and then."""
         shown = []
         for view in views:
             await give_way_if_long()
-            outlook = beside.outlooks[view.facts.id]
-            shown.append(self._show(view, (), outlook, beside.dependencies))
+            shape, outlook = beside.shapes[view.facts.shape], beside.outlooks[view.facts.id]
+            shown.append(show_job(view, shape, self._engine, (), outlook, beside.dependencies))
         return shown
-
-    def _show(
-        self,
-        view: JobRecord,
-        transitions: Sequence[Any],
-        outlook: Outlook,
-        dependencies: Dependencies,
-    ) -> Job:
-        shape = self._shapes[view.facts.shape]
-        return show_job(view, shape, self._engine, transitions, outlook, dependencies)
 
 
 class _Beside(NamedTuple):
     """What lists show of jobs beside their rows."""
 
+    shapes: Mapping[int, Shape]
     outlooks: Mapping[int, Outlook]
     dependencies: Dependencies
 

@@ -1,7 +1,6 @@
 """Routes about queues, and the shares of namespaces."""
 
 from windlass.domain.access.rights import Action
-from windlass.domain.values.names import check_name
 from windlass.messages.workers import (
     Changed,
     NamespaceInfo,
@@ -27,21 +26,18 @@ async def list_queues(call: Call) -> QueueList:
 @routes.post("/{name:str}/pause", needs=Action.MANAGE_QUEUES)
 async def pause(call: Call, name: str) -> Changed:
     """Pauses a queue: workers get no more jobs from it."""
-    check_name("queue", name)
     return Changed((await call.services.engine.queues.pause(name, call.who.name)).applied)
 
 
 @routes.post("/{name:str}/resume", needs=Action.MANAGE_QUEUES)
 async def resume(call: Call, name: str) -> Changed:
     """Resumes a queue."""
-    check_name("queue", name)
     return Changed((await call.services.engine.queues.resume(name, call.who.name)).applied)
 
 
 @routes.post("/{name:str}/limits", needs=Action.MANAGE_QUEUES)
 async def limit(call: Call, name: str, data: Body[QueueLimits]) -> Changed:
     """Sets how many jobs of a queue may run, how, and for how long."""
-    check_name("queue", name)
     done = await call.services.engine.queues.set_limits(name, data, call.who.name)
     return Changed(done.applied)
 
@@ -57,7 +53,6 @@ async def list_weights(call: Call) -> NamespaceWeights:
 @namespace_routes.post("/{name:str}/weight", needs=Action.MANAGE_QUEUES)
 async def set_weight(call: Call, name: str, data: Body[WeightRequest]) -> Changed:
     """Sets the weight of a namespace."""
-    check_name("namespace", name)
     return Changed(
         await call.services.engine.queues.set_namespace_weight(name, data.weight, call.who.name)
     )

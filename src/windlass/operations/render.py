@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from windlass.domain.explain.equivalents import option_texts
 from windlass.domain.explain.explanation import Estimate
 from windlass.domain.explain.forecast import Span, suggestions
 from windlass.domain.job.forms import NONE
@@ -21,7 +22,7 @@ from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reaso
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
 from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.rows.steps import FOREVER
+from windlass.domain.rows.steps import FOREVER, StepKind, StepRow, StepState
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.ids import shown_attempt
@@ -35,8 +36,10 @@ from windlass.messages.jobs import (
     Job,
     Priority,
     RunStatistics,
+    StepInfo,
     Transition,
 )
+from windlass.messages.steps import Question
 from windlass.messages.system import EventInfo
 from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
@@ -113,6 +116,7 @@ def show_job(
         reason=view.reason,
         worker=view.worker,
         indices={} if lease is None else read_indices(lease.indices),
+        options=option_texts(spec),
         **_as_given(spec),
         **_expectations(shape, outlook),
         **_timeouts(view, engine, spec, shape.queue),
@@ -380,3 +384,39 @@ def show_queue(
         bool(row.preempts), running if counted is None else counted.leased, row.isolation, rates,
         None if row.timeout_ms is None else row.timeout_ms / 1000 or NONE,
     )  # fmt: skip
+
+
+def show_question(row: StepRow) -> Question:
+    """Renders an open question."""
+    body = msgspec.json.decode(row.body or b"{}")
+    return Question(
+        job=row.job,
+        key=row.key,
+        namespace=row.namespace,
+        question=body.get("question", ""),
+        schema=body.get("schema"),
+        asked_at=format_moment(row.asked_at),
+        until=None if row.until is None else format_moment(row.until),
+    )
+
+
+def show_steps(rows: Sequence[StepRow], attempts: Sequence[Attempt]) -> list[StepInfo]:
+    """Renders the steps of a job, without their values."""
+    numbers = ShownNumbers(attempts)
+    return [_show_step(row, numbers) for row in rows]
+
+
+def _show_step(row: StepRow, numbers: ShownNumbers) -> StepInfo:
+    asked = msgspec.json.decode(row.body).get("question") if row.body else None
+    return StepInfo(
+        key=row.key,
+        kind=StepKind(row.kind).name.lower(),
+        state=StepState(row.state).name.lower(),
+        attempt=numbers(row.attempt),
+        asked_at=format_moment(row.asked_at),
+        until=None if row.until is None else format_moment(row.until),
+        ended_at=None if row.ended_at is None else format_moment(row.ended_at),
+        name=row.name,
+        question=asked,
+        actor=row.actor,
+    )

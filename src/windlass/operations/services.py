@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.engine.access import Access
     from windlass.engine.engine import Engine
     from windlass.engine.files.files import Files
+    from windlass.engine.graphs import Graphs
     from windlass.engine.history.events import EventReader, WorkerNames
     from windlass.engine.pools.pools import Pools
     from windlass.engine.schedules.reactions import Reactions
@@ -17,14 +18,10 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.engine.schedules.templates import Templates
     from windlass.messages.jobs import SubmitReply, SubmitRequest
     from windlass.operations.dispatch.call import Call
-    from windlass.operations.graphs import WorkflowGraphs
-    from windlass.operations.history import Histories
     from windlass.operations.jobs import Submissions
-    from windlass.operations.namespace_loads import Namespaces
-    from windlass.operations.overview import Overviews
+    from windlass.operations.live_depths import LiveDepths
     from windlass.operations.queries import Queries
-    from windlass.operations.tasks import Tasks
-    from windlass.operations.worker_pages import FleetPages
+    from windlass.operations.tasks import WorkersTasks
     from windlass.ports.clock import Clock
 
 
@@ -36,9 +33,9 @@ class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     engine: "Engine"
     queries: "Queries"
-    overviews: "Overviews"
+    depths: "LiveDepths"
     submissions: "Submissions"
-    graphs: "WorkflowGraphs"
+    graphs: "Graphs"
     new_key: "Callable[[], str]"  # that nobody can guess
     files: "Files"
     access: "Access"
@@ -49,9 +46,6 @@ class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     schedules: "Schedules"
     reactions: "Reactions"
     pools: "Pools"
-    tasks: "Tasks"
-    histories: "Histories"
-    pages: "FleetPages"
-    loads: "Namespaces"
+    tasks: "WorkersTasks"
     # Submits jobs in a span; None: no spans are exported.
     submit_traced: "Callable[[Call, SubmitRequest], Awaitable[SubmitReply]] | None" = None

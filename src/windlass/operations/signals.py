@@ -20,8 +20,8 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.jobs import PageSize
 from windlass.operations.parse import namespace_of
+from windlass.operations.render import show_question
 from windlass.operations.rights import Rights
-from windlass.operations.step_rendering import show_question
 
 routes = Routes("/api/v1", "signals")
 

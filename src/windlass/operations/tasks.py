@@ -24,42 +24,19 @@ from windlass.domain.values.errors import InvalidInput, NotFound, WindlassError
 from windlass.domain.values.names import did_you_mean
 from windlass.engine.engine import Engine
 from windlass.engine.schedules.templates import weight_of
-from windlass.messages.fleet.tasks import Preview, PreviewRequest, Problem, TaskInfo, TaskList
 from windlass.messages.jobs import SubmitRequest
-from windlass.messages.schedules import StartRequest, Template
+from windlass.messages.schedules import StartRequest
+from windlass.messages.tasks import Preview, PreviewRequest, Problem, TaskInfo, TaskList
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.operations.dispatch.routes import COUNTED, Routes
-from windlass.operations.jobs import Submissions
 from windlass.operations.templates import find
 from windlass.ports.clock import Clock
 from windlass.ports.loop_time import aside
 from windlass.workflows.expansion import expand
 
 routes = Routes("/api/v1", "tasks")
-
-
-@routes.get("/tasks", needs=Action.READ_FLEET)
-async def list_tasks(call: Call) -> TaskList:
-    """Returns the tasks that jobs can name, with the schemas of their arguments."""
-    return await call.services.tasks.list(call.who)
-
-
-@routes.post("/jobs/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED)
-async def preview(call: Call, data: Body[PreviewRequest]) -> Preview:
-    """Checks a job without submitting it, and returns the texts that would submit it."""
-    return await call.services.tasks.preview(data.job, call.who)
-
-
-@routes.post("/templates/{name:str}/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED, costly=True)
-async def preview_start(
-    call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
-) -> Preview:
-    """Checks the parameters of a template without starting it, and returns the texts for it."""
-    template = await find(call, name, data.version, namespace)
-    return await call.services.tasks.preview_start(template, data)
-
 
 FRESH_MS: Final = 5_000  # how long what workers told is used again
 MAX_PROBLEMS: Final = 20
@@ -76,6 +53,72 @@ _BUILT_IN: Final[Mapping[str, tuple[type[msgspec.Struct], str]]] = {
 _decode = msgspec.json.decode
 
 
+@routes.get("/tasks", needs=Action.READ_FLEET)
+async def list_tasks(call: Call) -> TaskList:
+    """Returns the tasks that jobs can name, with the schemas of their arguments."""
+    known = await call.services.tasks.read()
+    found = list(built_in())
+    for name, task in sorted(known.tasks.items()):
+        count = sum(_may_see(call.who, served) for served in known.workers[name])
+        if count and name not in _BUILT_IN:
+            found.append(_shown(task, count))
+    return TaskList(found, known.more)
+
+
+@routes.post("/jobs/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED)
+async def preview(call: Call, data: Body[PreviewRequest]) -> Preview:
+    """Checks a job without submitting it, and returns the texts that would submit it."""
+    problems: list[Problem] = []
+    left = dict(data.job)
+    # Each field that was reported is left out, to find what is wrong with others as well.
+    while len(problems) < MAX_PROBLEMS:
+        try:
+            spec = await _check(call, left)
+        except WindlassError as error:
+            problems.append(_problem(error))
+            if not _leave_out(left, problems[-1].field):
+                break
+        else:
+            return Preview(problems=problems) if problems else await _preview(call, spec)
+    return Preview(problems=problems)
+
+
+@routes.post("/templates/{name:str}/preview", needs=Action.SUBMIT_JOBS, audit=COUNTED, costly=True)
+async def preview_start(
+    call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
+) -> Preview:
+    """Checks the parameters of a template without starting it, and returns the texts for it."""
+    template = await find(call, name, data.version, namespace)
+
+    def check() -> None:
+        expand(template.body, data.parameters)  # The jobs are freed in the thread, too.
+
+    try:
+        await aside(weight_of(template.body), check)
+    except InvalidInput as error:
+        return Preview(problems=[_parameter_problem(error)])
+    texts = start_texts(template.name, data.parameters, data.version)
+    return Preview(problems=[], command=texts.command, python=texts.python)
+
+
+async def _preview(call: Call, spec: JobSpec) -> Preview:
+    listed = {task.name: task for task in (await list_tasks(call)).tasks}
+    task = listed.get(spec.task)
+    notes = []
+    if task is None:
+        notes = [f"no worker has told of the task {spec.task}{did_you_mean(spec.task, listed)}"]
+    texts = equivalents(spec, None if task is None else task.path)
+    return Preview(problems=[], **texts._asdict(), notes=notes)
+
+
+async def _check(call: Call, job: Mapping[str, Any]) -> JobSpec:
+    """Checks a job as `submit` does."""
+    request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
+    (spec,), _ = await call.services.submissions.prepare(request, call.who)
+    (checked,) = call.services.engine.submissions.validate([spec])
+    return msgspec.structs.replace(checked.spec, submitted_by=None)
+
+
 class _Known:
     """What the live workers told: tasks by name, with the namespaces of each worker that has it."""
 
@@ -86,75 +129,16 @@ class _Known:
         self.more = False
 
 
-class Tasks:
-    """Tasks for people who fill in forms. What workers told is read again after some seconds."""
+class WorkersTasks:
+    """The tasks that live workers tell of. They are read again after some seconds."""
 
-    def __init__(self, engine: Engine, submissions: Submissions, clock: Clock) -> None:
+    def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine
-        self._submissions = submissions
         self._clock = clock
         self._known: _Known | None = None
 
-    async def list(self, who: Identity) -> TaskList:
-        """Returns the built-in tasks, and the functions of live workers that the caller may see.
-
-        A token that is limited to namespaces sees those of workers for these namespaces only.
-        """
-        known = await self._read()
-        found = list(built_in())
-        for name, task in sorted(known.tasks.items()):
-            count = sum(_may_see(who, served) for served in known.workers[name])
-            if count and name not in _BUILT_IN:
-                found.append(_shown(task, count))
-        return TaskList(found, known.more)
-
-    async def preview(self, job: dict[str, Any], who: Identity) -> Preview:
-        """Checks a job as `submit` does, and returns the texts that would submit it.
-
-        Finds what is wrong with several fields at once, by leaving out each one it has reported.
-        """
-        problems: list[Problem] = []
-        left = dict(job)
-        while len(problems) < MAX_PROBLEMS:
-            try:
-                spec = await self._check(left, who)
-            except WindlassError as error:
-                problems.append(_problem(error))
-                if not _leave_out(left, problems[-1].field):
-                    break
-            else:
-                return Preview(problems=problems) if problems else await self._preview(spec, who)
-        return Preview(problems=problems)
-
-    async def preview_start(self, template: Template, given: StartRequest) -> Preview:
-        """Checks the parameters of a template, and returns the texts that would start it."""
-
-        def check() -> None:
-            expand(template.body, given.parameters)  # The jobs are freed in the thread, too.
-
-        try:
-            await aside(weight_of(template.body), check)
-        except InvalidInput as error:
-            return Preview(problems=[_parameter_problem(error)])
-        texts = start_texts(template.name, given.parameters, given.version)
-        return Preview(problems=[], command=texts.command, python=texts.python)
-
-    async def _preview(self, spec: JobSpec, who: Identity) -> Preview:
-        listed = {task.name: task for task in (await self.list(who)).tasks}
-        task = listed.get(spec.task)
-        notes = []
-        if task is None:
-            notes = [f"no worker has told of the task {spec.task}{did_you_mean(spec.task, listed)}"]
-        texts = equivalents(spec, None if task is None else task.path)
-        return Preview(problems=[], **texts._asdict(), notes=notes)
-
-    async def _check(self, job: Mapping[str, Any], who: Identity) -> JobSpec:
-        request = SubmitRequest(jobs=[convert(job, JobSpec, "jobs[0]")])
-        (spec,), _ = await self._submissions.prepare(request, who)
-        (checked,) = self._engine.validate([spec])
-        return msgspec.structs.replace(checked.spec, submitted_by=None)
-
-    async def _read(self) -> _Known:
+    async def read(self) -> _Known:
+        """Returns what they told."""
         now = self._clock.now_ms()
         known = self._known
         if known is None or not 0 <= now - known.at < FRESH_MS:
@@ -190,18 +174,7 @@ def _may_see(who: Identity, served: tuple[str, ...] | None) -> bool:
 
 
 def _shown(task: ReportedTask, workers: int) -> TaskInfo:
-    return TaskInfo(
-        name=task.name,
-        is_built_in=False,
-        doc=task.doc,
-        schema=task.schema,
-        options=task.options,
-        path=task.path,
-        positional=task.positional,
-        order=task.order,
-        version=task.version,
-        workers=workers,
-    )
+    return TaskInfo(is_built_in=False, workers=workers, **msgspec.structs.asdict(task))
 
 
 @cache

@@ -76,9 +76,7 @@ async def start(
     wanted = reference(name, data.version)
     done = await call.services.templates.start(wanted, order, data.submission_key)
     call.about = f"template `{name}`, workflow {done.workflow}"
-    return StartReply(
-        workflow=done.workflow, template=done.template, ids=list(done.ids), applied=done.applied
-    )
+    return done
 
 
 @routes.delete("/{name:str}", needs=Action.CHANGE_PLANS)

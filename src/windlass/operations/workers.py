@@ -167,7 +167,7 @@ async def _enrolling(call: Call, data: EnrolRequest) -> Identity | None:
             return known
     who = await call.identify()
     if who is None and data.code is None and call.has_token:
-        raise Unauthorized("this token is not valid: present another one, a code, or none")
+        raise Unauthorized("this token is not valid: use another one, a code, or none")
     return who
 
 
@@ -193,7 +193,7 @@ async def _rights(services: Services, who: Identity | None, data: EnrolRequest) 
     if data.code is not None:
         return _Rights(True, ANYONE, proven=False, by_code=True)
     if is_worker and not await _is_taken(services, data.name):
-        raise Forbidden("a worker's token enrols that worker only: present a code for another")
+        raise Forbidden("a worker's token enrols that worker only: use a code for another worker")
     approved = may(who, Action.MANAGE_WORKERS)
     return _Rights(approved, ANYONE if approved else 0, proven=approved)
 

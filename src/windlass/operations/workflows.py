@@ -130,16 +130,14 @@ async def list_reactions(call: Call, workflow: Id) -> ReactionList:
 async def cancel(call: Call, workflow: Id, data: Body[CancelWorkflow]) -> CanceledWorkflow:
     """Cancels a workflow: nothing new starts, and running jobs are told to stop."""
     await _check_own(call, workflow)
-    done = await call.services.engine.workflows.cancel(workflow, data.reason, call.who.name)
-    return CanceledWorkflow(done.workflow, done.state, done.applied)
+    return await call.services.engine.workflows.cancel(workflow, data.reason, call.who.name)
 
 
 @routes.post("/{workflow:int}/retry", needs=Action.CHANGE_JOBS)
 async def retry(call: Call, workflow: Id, data: Body[RetryWorkflow]) -> RetriedWorkflow:
     """Retries the failed jobs of a workflow, or all of it as a new workflow."""
     await _check_own(call, workflow)
-    done = await call.services.engine.workflows.retry(workflow, data.failed, call.who.name)
-    return RetriedWorkflow(done.workflow, done.applied)
+    return await call.services.engine.workflows.retry(workflow, data.failed, call.who.name)
 
 
 def workflow_filter(

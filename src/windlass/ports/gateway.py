@@ -31,8 +31,8 @@ class AgentGateway(Protocol):
         ...
 
 
-class AttemptGateway(Protocol):
-    """The calls about one attempt.
+class FileGateway(Protocol):
+    """Where the log, the progress, the files and the stack of an attempt go.
 
     Raises `Unreachable` when nobody answered, `Conflict("lease_lost")` when fenced.
     """
@@ -65,16 +65,20 @@ class AttemptGateway(Protocol):
         """Fetches an artifact that the holder's job declares as input or waits for."""
         ...
 
+    async def stack(self, holder: Holder, report: StackReport) -> None:
+        """Says where the function of the attempt is, because somebody asked."""
+        ...
+
+
+class AttemptGateway(FileGateway, Protocol):
+    """The calls about one attempt; raises the same errors."""
+
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one; its key makes it repeatable."""
         ...
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for; may be repeated."""
-        ...
-
-    async def stack(self, holder: Holder, report: StackReport) -> None:
-        """Says where the function of the attempt is, because somebody asked."""
         ...
 
 

@@ -11,7 +11,7 @@ it.
 
 import asyncio
 import gc
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
@@ -169,3 +169,12 @@ def _free_some(items: list[Any], loop: asyncio.AbstractEventLoop) -> None:
         loop.call_soon(_free_some, items, loop)
     else:
         resume_gc()
+
+
+async def all_of(doing: Iterable[Awaitable[T]]) -> list[T]:
+    """Waits for all of them, then returns the answers or raises the first error."""
+    done = await asyncio.gather(*doing, return_exceptions=True)
+    for outcome in done:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in done if not isinstance(outcome, BaseException)]

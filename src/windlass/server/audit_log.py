@@ -15,9 +15,9 @@ from windlass.domain.access.audit import AuditRow, Repeats
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.names import NAME_LIMIT
+from windlass.engine.transaction.catalog import Catalog
 from windlass.operations.dispatch.answers import Complete, Stream
 from windlass.operations.dispatch.routes import COUNTED, EACH, Route
-from windlass.operations.queries import Shapes
 from windlass.ports.clock import Clock
 from windlass.server.http.asgi import Scope
 from windlass.server.http.authentication import SAFE_METHODS
@@ -65,9 +65,10 @@ class AuditLog:
     name = "audit"
     interval_ms = WRITE_MS
 
-    def __init__(self, store: Store, clock: Clock, secret: str) -> None:
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, secret: str) -> None:
         """`secret` makes the ids of this process's requests differ from those of others."""
         self._store = store
+        self._catalog = catalog
         self._clock = clock
         self._prefix = secret[:8]
         self._numbers = count(1)
@@ -75,7 +76,6 @@ class AuditLog:
         self._repeats = Repeats()
         self._minute = 0
         self._lost = 0
-        self._shapes = Shapes()
 
     def next_request(self) -> str:
         """Returns an id for one request."""
@@ -161,12 +161,12 @@ class AuditLog:
         jobs = sorted({one.job for one in chunk if one.job})
         workflows = sorted({one.workflow for one in chunk if one.workflow})
         facts = await tx.jobs.read(jobs) if jobs else {}
-        await self._shapes.know(tx, [fact.shape for fact in facts.values()])
+        shapes = await self._catalog.know(tx, [fact.shape for fact in facts.values()])
         rows = await tx.workflows.read(workflows) if workflows else {}
         found: list[AuditRow] = []
         for row, job, workflow in chunk:
             if job in facts:
-                shape = self._shapes[facts[job].shape]
+                shape = shapes[facts[job].shape]
                 about = f"job {job}, task {shape.task}, queue {shape.queue}"
                 row = row._replace(namespace=shape.namespace, about=about)
             elif workflow in rows:

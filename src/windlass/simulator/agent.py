@@ -6,6 +6,7 @@ It calls any of the servers over the simulated network.
 import asyncio
 from collections.abc import Sequence
 from contextvars import Context
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,14 @@ DRAIN_LIMIT_MS = 10_000
 SCRATCH = Path("/simulated")
 
 
+@dataclass(eq=False)
 class SimulatedGateway:
     """Implements `AgentGateway`; counts and checks what servers answer."""
 
-    def __init__(
-        self, world: World, network: Network, servers: Sequence[Server], name: str
-    ) -> None:
-        self._world = world
-        self._network = network
-        self._servers = servers
-        self._name = name
+    _world: World
+    _network: Network
+    _servers: Sequence[Server]
+    _name: str
 
     async def enrol(self, request: EnrolRequest) -> EnrolReply:
         """Begins a new incarnation."""

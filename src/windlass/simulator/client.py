@@ -279,9 +279,7 @@ class Client:
             ties["capability_grace"] = chance.choice((0.0, 3.0))
 
     def _duration(self) -> int:
-        low, high = self._world.chance.choice(
-            ((20, 400), (500, 4_000), (2_000, 12_000), (5_000, 28_000))
-        )
+        low, high = self._world.chance.choice(DURATIONS_MS)
         return self._world.between(low, high)
 
     # Operating
@@ -328,7 +326,7 @@ class Client:
         workflow, failed = self._world.chance.choice(self.workflows), self._world.between(1, 8) > 1
         answer = await self.ask(lambda engine: engine.workflows.retry(workflow, failed, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
-            self.workflows.append(answer.workflow)
+            self.workflows.append(answer.id)
 
     async def _unblock(self) -> None:
         job, accept = await self._some_job(None), self._world.chance.random() < 0.8

@@ -5,6 +5,7 @@ Functions with durable steps store results, sleep and wait for signals.
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -138,17 +139,15 @@ class _PlannedSpec(Struct):
 _read_plan = msgspec.json.Decoder(_PlannedSpec).decode
 
 
+@dataclass(eq=False)
 class SimulatedExecutor:
     """Implements `Executor`: runs one process for as long as the job's plan says."""
 
-    def __init__(
-        self, task: str, world: World, traits: Traits, memory: Memory, die: Callable[[], None]
-    ) -> None:
-        self.task = task
-        self._memory = memory
-        self._world = world
-        self._traits = traits
-        self._die = die
+    task: str
+    _world: World
+    _traits: Traits
+    _memory: Memory
+    _die: Callable[[], None]
 
     async def run(self, context: JobContext) -> Result:
         """Runs the process to its end."""

@@ -10,9 +10,8 @@ from contextvars import Context
 from typing import Any
 
 from windlass.domain.matching.indices import variable_of
-from windlass.ports.executor import Limits
 from windlass.simulator.world import World
-from windlass.worker.keeper.kept_process import AS_WORKER, Fenced, KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, Program
 
 EXITED = 0
 TERMINATED = -15
@@ -122,22 +121,8 @@ class SimulatedKeeper:
         self._processes: dict[int, Process] = {}
         self._fenced: dict[int, None] = {}
 
-    def spawn(
-        self,
-        argv: Sequence[str],
-        env: dict[str, str] | None,
-        *,
-        whole: bool = False,
-        cwd: str | None = None,
-        make: bool = False,
-        stdin: int | None = None,
-        stdout: int | None = None,
-        limits: Limits | None = None,
-        tag: bytes = b"\0",
-        run_as: RunAs = AS_WORKER,
-    ) -> KeptProcess:
+    def spawn(self, program: Program, **_: object) -> KeptProcess:
         """Starts a process that runs for the milliseconds in its second argument."""
-        del whole, cwd, make, stdin, stdout, limits, tag, run_as
         self._numbers += 1
         number = self._numbers
         kept = KeptProcess(self, number)
@@ -147,12 +132,12 @@ class SimulatedKeeper:
             self._tell(kept.tell, Fenced("the deadline has passed"))
             return kept
         process = Process(
-            self._world, self._registry, env or {}, self._who,
+            self._world, self._registry, program.env, self._who,
             lambda code: self._ended(kept, number, code),
         )  # fmt: skip
         self._processes[number] = process
         self._tell(kept.begin, number)
-        process.run(int(argv[1]))
+        process.run(int(program.argv[1]))
         return kept
 
     def send(self, message: tuple[Any, ...]) -> None:

@@ -4,6 +4,7 @@ Faults are crashes, pauses, partitions, outages, drains.
 """
 
 import random
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -115,19 +116,16 @@ def _fleet(chance: random.Random) -> tuple[Traits, ...]:
     return tuple(workers)
 
 
+@dataclass(eq=False)
 class Trouble:
     """Plans a scenario's faults on the timeline."""
 
-    def __init__(
-        self, world: World, scenario: Scenario, network: Network, servers: list[Server],
-        agents: list[Agent], operator: Client,
-    ) -> None:  # fmt: skip
-        self._world = world
-        self._scenario = scenario
-        self._network = network
-        self._servers = servers
-        self._agents = agents
-        self._operator = operator
+    _world: World
+    _scenario: Scenario
+    _network: Network
+    _servers: list[Server]
+    _agents: list[Agent]
+    _operator: Client
 
     def plan(self) -> None:
         """Plans every fault at some time of the phase with faults."""

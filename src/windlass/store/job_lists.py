@@ -416,7 +416,7 @@ class JobLists(JobReads):
             ids = [job for job in ids if job in specs and tells(wanted, specs[job])]
         if asks_record(wanted):
             if texts is None:
-                texts = {row.job: row for row in await self._job_texts(ids)}
+                texts = await self._job_texts(ids)
             ids = fitting(wanted, [texts[job] for job in ids if job in texts])
         return ids
 

@@ -8,7 +8,8 @@ from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
 from windlass.domain.rows.views import Place
 from windlass.store.job_filters import Candidate, JobText, Source, Standing
 from windlass.store.sql.jobs import records_of
-from windlass.store.sql.session import R, Role
+from windlass.store.sql.methods import of_ids, query
+from windlass.store.sql.session import Role
 
 _SCANS = {
     Source.JOBS: "scan_jobs",
@@ -74,7 +75,8 @@ class JobReads(Role, ABC):
 
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         """Returns these jobs, descending."""
-        return await self._by_ids(Candidate, "light_jobs", ids)
+        wanted = self._session.integers(ids)  # in this order
+        return await self._session.rows(Candidate, "light_jobs", wanted) if ids else []
 
     async def _few_queued(self, most: int) -> list[int] | None:
         """Returns the queued jobs in any order; None if there may be more than `most`."""
@@ -103,21 +105,14 @@ class JobReads(Role, ABC):
         oldest, newest = (await self._session.fetch("event_bounds"))[0]
         return oldest, newest
 
-    async def _event_time(self, number: int) -> int | None:
-        """Returns when the first event from this number on happened."""
-        found: int | None = await self._session.fetch_value("event_time", number)
-        return found
+    _event_time = query("event_time", int).optional()
+    """Returns when the first event from this number on happened."""
 
-    async def _created_up_to(self, job: int) -> int | None:
-        """Returns when the newest job up to this id was created."""
-        found: int | None = await self._session.fetch_value("created_up_to", job)
-        return found
+    _created_up_to = query("created_up_to", int).optional()
+    """Returns when the newest job up to this id was created."""
 
-    async def _newest_job(self) -> int:
-        return int(await self._session.fetch_value("newest_job"))
-
-    async def _oldest_job(self) -> int:
-        return int(await self._session.fetch_value("oldest_job"))
+    _newest_job = query("newest_job").number()
+    _oldest_job = query("oldest_job").number()
 
     async def _jobs_of_key(self, namespaces: Sequence[str], key: str) -> list[int]:
         rows = await self._session.fetch("jobs_of_key", self._session.texts(namespaces), key)
@@ -126,29 +121,19 @@ class JobReads(Role, ABC):
     async def _shapes(self) -> Iterable[ShapeRow]:
         return await self._session.rows(ShapeRow, "shapes_after", 0)
 
-    async def _specs(self, ids: Sequence[int]) -> Mapping[int, bytes]:
-        return dict(await self._fetch("job_specs", ids))
+    _specs = of_ids("job_specs").values(bytes)
 
     async def _records(self, ids: Sequence[int]) -> Mapping[int, JobRecord]:
         rows = records_of(await self._fetch("job_records", ids))
         return {row.facts.id: row for row in rows}
 
-    async def _job_texts(self, ids: Sequence[int]) -> list[JobText]:
-        return await self._by_ids(JobText, "job_texts", ids)
+    _job_texts = of_ids("job_texts").by_id(JobText)
+    _leases = of_ids("read_leases").by_id(Lease)
 
-    async def _leases(self, ids: Sequence[int]) -> Mapping[int, Lease]:
-        return {row.job: row for row in await self._by_ids(Lease, "read_leases", ids)}
+    _standings = of_ids("standings").rows(Standing)
+    """Returns the places of the jobs that are in `waits` or `due`."""
 
-    async def _standings(self, ids: Sequence[int]) -> Iterable[Standing]:
-        """Returns the places of the jobs that are in `waits` or `due`."""
-        return await self._by_ids(Standing, "standings", ids)
-
-    async def _counters(self) -> Mapping[str, int]:
-        return dict(await self._session.fetch("counters"))
-
-    async def _by_ids(self, kind: type[R], query: str, ids: Sequence[int]) -> list[R]:
-        """Returns the records of these ids; there may be no ids."""
-        return await self._session.rows(kind, query, self._session.integers(ids)) if ids else []
+    _counters = query("counters").pairs(str, int)
 
     async def _fetch(self, query: str, ids: Sequence[int]) -> list[Any]:
         return await self._session.fetch(query, self._session.integers(ids)) if ids else []

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -17,7 +17,11 @@ from windlass.tracing.current import current_trace, with_trace
 
 SCRATCH: Final = b"scratch"  # requests from a job to its agent
 PROGRESS_LIMIT: Final = 4_096  # bytes as JSON, the limit of servers
+LOST: Final = "lease_lost"
 JOBS: Final = "jobs"  # the default kind of request to an agent
+
+
+T = TypeVar("T")
 
 
 class Canceled(BaseException):
@@ -104,17 +108,17 @@ class Current(msgspec.Struct, frozen=True):
         the existing jobs. Jobs without a priority inherit this job's; “+1” and “-1” raise and lower
         it.
         """
-        return _children(self.channel.ask(self.seq, _asked(jobs, key)))
+        answer = self.channel.ask(self.seq, _asked(jobs, key))
+        return read_answer(answer, SubmitReply).ids
 
     async def submit_many_async(self, jobs: Sequence[JobSpec], key: str | None = None) -> list[int]:
         """Does the same in async functions."""
-        return _children(await self.channel.ask_async(self.seq, _asked(jobs, key)))
+        answer = await self.channel.ask_async(self.seq, _asked(jobs, key))
+        return read_answer(answer, SubmitReply).ids
 
     @property
     def scratch(self) -> Path:
-        """Returns a directory for files of this attempt; it is removed when the attempt has
-        ended.
-        """
+        """Returns a directory for this attempt's files; it is removed when the attempt ends."""
         return self._folder(self.channel.ask(self.seq, SCRATCH))
 
     async def scratch_async(self) -> Path:
@@ -169,10 +173,13 @@ def _asked(jobs: Sequence[JobSpec], key: str | None) -> bytes:
     return msgspec.json.encode(SubmitRequest(jobs=ready, key=key))
 
 
-def _children(answer: Answer) -> list[int]:
+def read_answer(answer: Answer, kind: type[T]) -> T:
+    """Returns what the server answered; raises the error that it answered with."""
     if not answer.refused:
-        return msgspec.json.decode(answer.body, type=SubmitReply).ids
+        return msgspec.json.decode(answer.body, type=kind)
     error = msgspec.json.decode(answer.body)["error"]
+    if error["code"] == LOST:  # Another attempt continues, or none does.
+        raise Canceled
     if "field" in error and "expected" in error:
         raise read_invalid_input(error)
     raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))

@@ -56,9 +56,7 @@ INSIDE_A_JOB: Final = "without local files inside a job; return them, and pass t
 
 
 def refuse_files(jobs: Iterable[JobSpec], expected: str = INSIDE_A_JOB) -> None:
-    """Raises `InvalidInput` for local files where no client can upload them, such as inside
-    jobs.
-    """
+    """Raises `InvalidInput` for local files that no client can upload, as inside jobs."""
     if any(isinstance(job, FilesJob) for job in jobs):
         raise InvalidInput("args", expected, "a Path")
 

@@ -14,16 +14,11 @@ import msgspec
 
 from windlass.domain.tasks.references import FILE, RESULT, references_in, replaced
 from windlass.domain.values.conversion import convert
-from windlass.domain.values.errors import (
-    Conflict,
-    InvalidInput,
-    WaitTimeout,
-    read_invalid_input,
-)
+from windlass.domain.values.errors import Conflict, InvalidInput, WaitTimeout
 from windlass.domain.values.quantities import DurationLike, parse_duration_ms
 from windlass.messages.jobs import Job
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.tasks.current import Answer, Canceled, Current, current, find_current
+from windlass.tasks.current import Current, current, find_current, read_answer
 from windlass.tasks.local_files import LocalFile
 from windlass.tasks.submitting import AsyncChildJob, ChildJob, failure_of
 from windlass.tasks.task import Task, known_task
@@ -37,7 +32,6 @@ T = TypeVar("T")
 
 STEP: Final = "step"  # the kind of request to the agent
 FIRST: Final = 1  # the first attempt, which finds no steps
-LOST: Final = "lease_lost"
 
 
 class Suspended(BaseException):
@@ -198,18 +192,18 @@ Asked = tuple[Current, StepRequest]
 
 def _sleep(duration: DurationLike, key: str | None) -> Asked:
     job, own = _keyed("sleep", key)
-    return job, StepRequest(do="sleep", key=own, wait_ms=_ms("duration", duration))
+    return job, StepRequest(do="sleep", key=own, wait_ms=parse_duration_ms(duration, "duration"))
 
 
 def _wait_for(signal: str, timeout: DurationLike | None, key: str | None) -> Asked:
     job, own = _keyed(f"wait_for {signal}", key)
-    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    wait_ms = None if timeout is None else parse_duration_ms(timeout, "timeout")
     return job, StepRequest(do="wait_for", key=own, name=signal, wait_ms=wait_ms)
 
 
 def _question(question: str, schema: Any, timeout: DurationLike | None, key: str | None) -> Asked:
     job, own = _keyed("ask", key)
-    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    wait_ms = None if timeout is None else parse_duration_ms(timeout, "timeout")
     wanted = schema
     if schema is not None and not isinstance(schema, dict):
         from windlass.tasks.values.schema import answer_schema  # few functions need this import
@@ -224,7 +218,7 @@ def _join(jobs: Sequence[ChildJob], timeout: DurationLike | None) -> Asked:
         one.check_recorded()
     more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
     job, own = _keyed(f"result of job {jobs[0].id}{more}", None)
-    wait_ms = None if timeout is None else _ms("timeout", timeout)
+    wait_ms = None if timeout is None else parse_duration_ms(timeout, "timeout")
     ids = [one.id for one in jobs]
     return job, StepRequest(do="join", key=own, jobs=ids, wait_ms=wait_ms)
 
@@ -243,9 +237,7 @@ def _values(ended: Any, return_exceptions: bool) -> list[Any]:
 
 
 def _value(job: Job) -> Any:
-    """Returns the result of a child with the type its function declares, if this program knows
-    it.
-    """
+    """Returns a child's result, with the declared type if this program knows the function."""
     if next(references_in(job.result, FILE), None) is not None:
         raise Conflict(
             "result_has_files",
@@ -292,11 +284,6 @@ def _keyed(name: str, key: str | None) -> tuple[Current, str]:
             number += 1
         key = f"{name} {number}"
     return _begin(key), key
-
-
-def _ms(field: str, duration: DurationLike) -> int:
-    """Returns a duration in milliseconds, as job options take it: seconds, or text."""
-    return parse_duration_ms(duration, field)
 
 
 def _store(key: str, function: Callable[..., Any], value: Any) -> StepRequest:
@@ -397,22 +384,12 @@ def refuse_caught(job: Current) -> None:
 
 
 def _ask(job: Current, request: StepRequest) -> StepReply:
-    return _heard(job.channel.ask(job.seq, msgspec.json.encode(request), STEP))
+    return read_answer(job.channel.ask(job.seq, msgspec.json.encode(request), STEP), StepReply)
 
 
 async def _ask_async(job: Current, request: StepRequest) -> StepReply:
-    return _heard(await job.channel.ask_async(job.seq, msgspec.json.encode(request), STEP))
-
-
-def _heard(answer: Answer) -> StepReply:
-    if not answer.refused:
-        return msgspec.json.decode(answer.body, type=StepReply)
-    error = msgspec.json.decode(answer.body)["error"]
-    if error["code"] == LOST:  # Another attempt continues, or none does.
-        raise Canceled
-    if "field" in error and "expected" in error:
-        raise read_invalid_input(error)
-    raise Conflict(error["code"], error["message"], error.get("retry_after_ms"))
+    answer = await job.channel.ask_async(job.seq, msgspec.json.encode(request), STEP)
+    return read_answer(answer, StepReply)
 
 
 def _close(value: Any) -> None:

@@ -114,7 +114,7 @@ def default_submitter() -> Submitter:
 
 
 class _SubmitsChildren(Protocol):
-    """The current job."""
+    """The current job, as far as it is needed here."""
 
     @property
     def job(self) -> int: ...

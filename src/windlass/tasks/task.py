@@ -61,9 +61,7 @@ class Task(Submits[P, R_co]):
 
     @property
     def version(self) -> str | None:
-        """Returns the version that the task declares; jobs ask for one with the option
-        `version`.
-        """
+        """Returns the version that the task declares (see the job option `version`)."""
         return self._version
 
     @property
@@ -216,9 +214,7 @@ class _Decorator:
 
 
 def _check_function(function: object) -> None:
-    """Raises `InvalidInput` for a function that workers cannot call by name, or without a single
-    result.
-    """
+    """Raises `InvalidInput` for a function that cannot be called by name, or that yields."""
     shown = repr(function)
     if not callable(function):
         expected = "a function; options have names: @windlass.task(name=…, queue=…)"

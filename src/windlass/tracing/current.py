@@ -59,9 +59,7 @@ def sending(jobs: list[JobSpec]) -> Iterator[list[JobSpec]]:
 
 
 def enter_trace(text: str) -> None:
-    """Makes a trace current for the following code in this context, if OpenTelemetry is
-    installed.
-    """
+    """Makes a trace current in this context, if OpenTelemetry is installed."""
     trace = parse_trace(text)
     if trace is None:
         return

@@ -165,9 +165,7 @@ class Ended(NamedTuple):
 
 
 def attempt_span(parent: Trace, of: Ended) -> Made:
-    """Returns the span of an attempt of a job with this trace; a retry links to the previous
-    one.
-    """
+    """Returns the span of an attempt; a retry links to the attempt before."""
     about = of_job(of.job, shown_attempt(of.attempt), of.queue, of.task, of.workflow)
     is_retry = shown_attempt(of.attempt) > 1
     return Made(

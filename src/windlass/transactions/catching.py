@@ -30,9 +30,7 @@ WRITE: Final = "INSERT INTO windlass_caught VALUES (1)"
 
 
 def watched_part(connection: Any) -> Any:
-    """Returns the object that owns the transactions: sessions and pools use one connection after
-    another.
-    """
+    """Returns the object with the transactions: pools and sessions change connections."""
     kind = type(connection).__module__.partition(".")[0]
     if kind == "asyncpg":
         return getattr(connection, "_con", connection)
@@ -160,7 +158,7 @@ class Savepoints:
         self._steps: list[Caught | str] = []
 
     def add(self, caught: Caught) -> None:
-        """Adds a submission of the transaction that is open."""
+        """Adds a submission of the open transaction."""
         self._steps.append(caught)
 
     def note(self, sql: str) -> None:
@@ -179,9 +177,7 @@ class Savepoints:
                 self._steps.clear()  # They were committed.
 
     def _after(self, name: str) -> int:
-        """Returns the position of a savepoint; one from before the first submission is at the
-        start.
-        """
+        """Returns the position of a savepoint; 0 if it is older than the first submission."""
         places = [place for place, step in enumerate(self._steps) if step == name]
         return places[-1] + 1 if places else 0
 

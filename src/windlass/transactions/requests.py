@@ -43,7 +43,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """The key of a job, and what another job with it must have in common."""
+    """The key of a job. Jobs with the same key must have the same task and arguments."""
 
     field: str
     namespace: str | None

@@ -40,9 +40,7 @@ def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
 def fitting(
     node: Node, schema: Schema, definitions: Mapping[str, Any], field: str, faults: Faults
 ) -> Node | None:
-    """Collects all values that do not fit; returns the node without them, None if nothing is
-    left.
-    """
+    """Collects the values that do not fit; returns the node without them, or None."""
     errors = list(_errors(node, schema, definitions, field))
     faults.errors += errors
     return _without_errors(node, schema, definitions, field) if errors else node

@@ -377,7 +377,7 @@ def _condition_of(entry: Entry) -> Condition | None:
 
 
 def _entries_with(errors: Sequence[Misdescribed], tree: Node) -> dict[str, set[str]]:
-    """Returns the jobs that some of these errors are about, with their wrong fields."""
+    """Returns the jobs with errors, and the wrong fields of each."""
     found: dict[str, set[str]] = {}
     for name in tree.entries()["jobs"].entries():
         start = f"jobs.{name}."

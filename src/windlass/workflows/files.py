@@ -63,9 +63,7 @@ class LocalFiles:
 
 
 class NoFiles:
-    """Implements `Files` for descriptions given as data: the nested workflow is in the job
-    itself.
-    """
+    """Implements `Files` for data: a nested workflow is part of its job."""
 
     def __init__(self) -> None:
         self.faults = Faults()

@@ -32,7 +32,7 @@ _COLOURS: Final = {
 
 
 class Box(msgspec.Struct, frozen=True):
-    """One job, or `jobs` similar ones, with how many are in which state, if known."""
+    """One job, or `jobs` similar ones; `states` counts them by state, if known."""
 
     name: str
     jobs: int = 1

@@ -161,9 +161,7 @@ class Entry:
         self._all += instance.ends
 
     def leave_out(self, instance: Instance) -> None:
-        """Records a job that is not made; jobs that wait for it wait for its dependencies
-        instead.
-        """
+        """Records a job that is left out; its dependents wait for its dependencies instead."""
         self.left_out.append(instance)
         self._named.setdefault(named(self.name, instance.combination), instance)
 
@@ -365,7 +363,7 @@ class _Linker:
             self._made.give(number, "inputs", made)
 
     def _give_results(self, entry: Entry, instance: Instance, refs: Sequence[Node]) -> None:
-        """Names the jobs whose results are arguments: for several, a list of their results."""
+        """Replaces references to jobs in arguments; one that means several becomes a list."""
         if not refs:
             return
         meant: list[Any] = []
@@ -426,7 +424,7 @@ class _Linker:
 
 
 def _results_in(args: Node) -> Iterator[Node]:
-    """Yields where arguments name jobs for their results, as `references_in` finds them."""
+    """Yields the nodes of arguments that refer to results of jobs (see `references_in`)."""
     entries = args.entries()
     if len(entries) == 1 and RESULT in entries:
         yield entries[RESULT]

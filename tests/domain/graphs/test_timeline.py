@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windlass.domain.graphs.timeline import MAX_BARS, Run, Window, lay_out
+from windlass.domain.graphs.timeline import MAX_BARS, Run, TimelineGap, Window, lay_out
 
 runs = st.builds(
     lambda job, lane, start, length, state: Run(job, 1, f"w{lane}", start, start + length, state),
@@ -31,7 +31,8 @@ def test_lanes_hold_every_run_once_and_none_overlap(given_runs: list[Run]) -> No
 @settings(max_examples=40, deadline=None)
 @given(st.lists(runs, max_size=30))
 def test_nothing_runs_in_a_gap(given_runs: list[Run]) -> None:
-    for start, end in lay_out(given_runs, Window()).gaps:
+    for gap in lay_out(given_runs, Window()).gaps:
+        start, end = gap.start, gap.end
         assert end - start > 1_000
         assert not any(run.start < end and run.end > start for run in given_runs)
         assert any(run.end == start for run in given_runs)
@@ -52,7 +53,7 @@ def test_lanes_are_told_page_by_page() -> None:
     many = [Run(n, 1, f"w{n:03}", 0, 5, 8) for n in range(1, 300)]
     found = lay_out(many, Window(first=100, most=50))
     assert [lane.name for lane in found.lanes] == [f"w{n:03}" for n in range(101, 151)]
-    assert (found.total, found.runs) == (299, 299)
+    assert (found.lanes_total, found.runs) == (299, 299)
 
 
 def test_a_long_pause_is_a_gap_and_a_short_one_is_not() -> None:
@@ -60,4 +61,4 @@ def test_a_long_pause_is_a_gap_and_a_short_one_is_not() -> None:
         [Run(1, 1, "a", 0, 10_000, 8), Run(2, 1, "b", 10_500, 20_000, 8),
          Run(3, 1, "a", 90_000, 100_000, 8)], Window(),
     )  # fmt: skip
-    assert found.gaps == [(20_000, 90_000)]
+    assert found.gaps == [TimelineGap(start=20_000, end=90_000)]

@@ -17,7 +17,7 @@ from tests.support.forms import by_form
 from windlass.cli.options.job import FLAGS, PLAIN, JobOptions, named_by_flags
 from windlass.cli.reference import PAGES
 from windlass.domain.config import Config
-from windlass.domain.explain.equivalents import command_line, python_code
+from windlass.domain.explain.equivalents import command_line, option_texts, python_code
 from windlass.domain.job.job import (
     KEYWORDS,
     OPTIONS,
@@ -165,6 +165,7 @@ def test_an_option_means_the_same_wherever_it_is_given(name: str, data: st.DataO
         if isinstance(flag, str):
             words = [option.flag, flag]
         assert by_flags(words or [option.flag]) == spec
+    assert option_texts(spec).keys() == {name} - {"args"}
     assert typed(command_line(spec)) == spec
     assert evaluated(python_code(spec)) == spec
     if option.in_files and name not in ("after", "after_any"):

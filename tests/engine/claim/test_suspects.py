@@ -69,6 +69,31 @@ async def test_a_worker_that_is_killed_once_costs_its_jobs_no_time(rig: Rig) -> 
     assert await ids(agent, 20) == jobs
 
 
+async def time_taken(rig: Rig, name: str, kill_at: int | None = None) -> int:
+    """Lets one worker of 20 slots run 20 jobs of 3 s, and perhaps die; returns how long it took."""
+    agent = await rig.agent(name, slots=20)
+    for n in range(20):
+        await rig.submit(args=n)
+    began, ends, completed = rig.now, list[tuple[int, Assignment]](), 0
+    while completed < 20:
+        if rig.now - began == kill_at:
+            await agent.enrol(slots=20, takeover=True)
+            ends, kill_at = [], None
+        ends += [(rig.now + 3 * SECOND, given) for given in await take(agent, 20 - len(ends))]
+        await rig.advance(SECOND)
+        for _, given in [one for one in ends if one[0] <= rig.now]:
+            await agent.finish(given)
+            completed += 1
+        ends = [one for one in ends if one[0] > rig.now]
+    return rig.now - began
+
+
+async def test_after_one_kill_the_jobs_take_at_most_twice_as_long(rig: Rig) -> None:
+    undisturbed = await time_taken(rig, "calm")
+    for kill_at in (0, SECOND, 2 * SECOND):
+        assert await time_taken(rig, f"killed-{kill_at}", kill_at) <= 2 * undisturbed
+
+
 async def test_a_worker_that_is_killed_twice_runs_its_jobs_in_two_halves(rig: Rig) -> None:
     agent = await rig.agent(slots=20)
     jobs = await lose_together(rig, agent, 20)

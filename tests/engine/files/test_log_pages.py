@@ -18,7 +18,8 @@ from windlass.domain.values.errors import InvalidInput
 from windlass.engine.attempts.log_segments import Logs, left_out
 from windlass.engine.files import log_pages, log_search
 from windlass.engine.files.log_pages import LineIndex, colours_before, read_page
-from windlass.engine.files.log_search import LogMatches, finder, search
+from windlass.engine.files.log_search import finder, search
+from windlass.messages.files import LogMatches
 from windlass.ports.blobs import Blobs
 
 TEXTS = st.lists(st.sampled_from([b"a", b"bb", b"\n", b"ERR", b"\xc3\xa9"]), max_size=40).map(
@@ -78,18 +79,18 @@ def test_pages_hold_the_lines_that_the_whole_log_has(
         logs, index, shown = await stored(data, cuts, missing)
         expected = lines_of(shown)
         assert index.lines == len(expected)
-        found: list[bytes] = []
+        found: list[str] = []
         while len(found) < len(expected):
             page = await read_page(logs, index, len(found) + 1, count)
             assert [line.number for line in page] == [len(found) + n + 1 for n in range(len(page))]
             assert page
-            found += [line.data for line in page]
+            found += [line.text for line in page]
             for line in page:
-                assert line.size == len(line.data)
+                assert line.size == len(expected[line.number - 1])
                 if missing < 0:
-                    assert data[line.offset :].startswith(line.data)
-                    assert await index.line_at(line.offset) == line.number or not line.data
-        assert found == expected
+                    assert data[line.offset :].startswith(line.text.encode())
+                    assert await index.line_at(line.offset) == line.number or not line.text
+        assert found == [line.decode("utf-8", "replace") for line in expected]
         assert await read_page(logs, index, len(expected) + 1, count) == []
 
     asyncio.run(scenario())
@@ -105,13 +106,13 @@ def test_a_line_longer_than_a_page_is_cut_and_the_next_one_is_found(
     async def scenario() -> None:
         logs, index, _ = await stored(data, [50, 333])
         (first,) = await read_page(logs, index, 1, 1)
-        assert first.data == b"first"
+        assert first.text == "first"
         (long,) = await read_page(logs, index, 2, 5)
-        assert (long.data, long.size, long.offset) == (b"x" * 10, 500, 6)
+        assert (long.text, long.size, long.offset) == ("x" * 10, 500, 6)
         (last,) = await read_page(logs, index, 3, 5)
-        assert last.data == b"last"
+        assert last.text == "last"
         (open_line,) = await read_page(logs, index, 4, 5)
-        assert (open_line.data, open_line.size) == (b"y" * 10, 300)
+        assert (open_line.text, open_line.size) == ("y" * 10, 300)
 
     asyncio.run(scenario())
 
@@ -139,8 +140,9 @@ def test_a_search_finds_each_matching_line_once_in_both_directions(
             assert len(found.matches) <= limit
             numbers += [match.line for match in found.matches]
             for match in found.matches:
-                assert data[match.offset :].startswith(match.match)
-                assert whole[match.line - 1] == match.before + match.match + match.after
+                assert data[match.offset :].startswith(match.match.encode())
+                shown = match.before + match.match + match.after
+                assert whole[match.line - 1] == shown.encode()
             at = found.next
         assert numbers == (expected[::-1] if backwards else expected)
 
@@ -229,16 +231,16 @@ def test_the_ends_and_the_middle_of_a_large_log_are_read_without_the_rest(tmp_pa
             index = await LineIndex.read(logs, row)
             assert index.lines == lines
             page = await read_page(logs, index, first, 100)
-            assert [line.data[:7] for line in page] == [
-                b"%07d" % ((first - 1 + n) % 50_000) for n in range(100)
+            assert [line.text[:7] for line in page] == [
+                f"{(first - 1 + n) % 50_000:07}" for n in range(100)
             ]
-            assert all(line.at_ms and line.at_ms > 1_600_000_000_000 for line in page)
+            assert all(line.at and line.at > "2020" for line in page)
         # One segment to find a line, and a page, each time.
         assert reads.bytes <= 3 * (step + log_pages.PAGE_BYTES + 1)
         return await search(logs, index, finder("no such text", False, False), 0, False, 10)
 
     found = asyncio.run(scenario())
-    assert found.matches == []
+    assert found.matches == ()
     assert found.scanned == min(len(data), found.scanned)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.engine.support.calls import call_of
 from tests.engine.support.filing import Desk
 from tests.engine.support.moves import Move, moves
 from tests.engine.support.player import Player
@@ -22,7 +23,7 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.statistics import SeriesLoop
 from windlass.messages.jobs import Job
-from windlass.operations.overview import Overviews
+from windlass.operations.overview import overview
 from windlass.operations.past import moments as past
 from windlass.operations.past.jobs import PastJobs
 from windlass.operations.queries import Queries
@@ -49,12 +50,12 @@ async def live(rig: Rig) -> dict[str, Any]:
     queries = Queries(rig.engine)
     jobs = await queries.jobs(JobFilter(), None, 1_000)
     running = await queries.jobs(JobFilter(states=(State.RUNNING.code,)), None, 1_000)
-    overview = await Overviews(rig.engine).show(ADMIN, None, None, None, None)
+    figures = await overview(call_of(rig, ADMIN))
     return {
         "jobs": [told(job) for job in jobs.jobs],
         "running": [job.id for job in running.jobs],
         "workers": [_worker(w) for w in await queries.workers(ADMIN)],
-        "depth": overview.total.now,
+        "depth": figures.total.now,
     }
 
 
@@ -74,12 +75,12 @@ async def as_of(rig: Rig, at: int) -> dict[str, Any]:
     for job in jobs:
         assert told(await reader.job(job.id, ADMIN, when)) == told(job)
     running = await all_jobs(JobFilter(states=(State.RUNNING.code,)))
-    overview = await Overviews(rig.engine).show(ADMIN, None, None, None, when)
+    figures = await overview(call_of(rig, ADMIN), as_of=when)
     return {
         "jobs": [told(job) for job in jobs],
         "running": [job.id for job in running],
         "workers": [_worker(w) for w in await Queries(rig.engine).workers(ADMIN, when)],
-        "depth": overview.total.now,
+        "depth": figures.total.now,
     }
 
 
@@ -153,7 +154,7 @@ async def test_what_costs_too_much_or_is_gone_is_refused(
         await rig.advance(1)
     monkeypatch.setattr(past, "MAX_EVENTS", 3)
     with pytest.raises(InvalidInput, match="at most 3 events"):
-        await Overviews(rig.engine).show(ADMIN, None, None, None, format_moment(rig.now))
+        await overview(call_of(rig, ADMIN), as_of=format_moment(rig.now))
     with pytest.raises(InvalidInput, match="newest"):
         await PastJobs(rig.engine).jobs(JobFilter(), None, 9, JobSort.OLDEST, "1m")
     await rig.advance(3 * HOUR)

@@ -101,3 +101,14 @@ async def test_dead_letters_that_were_retried_are_gone(rig: Rig) -> None:
     assert (again.matched, again.applied) == (0, 0)
     failed = await rig.engine.bulk.retry(JobFilter(queue="default"), 0, "me", nobody)
     assert failed.matched == 0
+
+
+async def test_shapes_that_a_reader_got_stay_known_when_a_rollback_clears_the_cache(
+    rig: Rig,
+) -> None:
+    job = await rig.submit()
+    catalog = rig.engine.catalog
+    facts = (await rig.store.read(lambda tx: tx.jobs.read([job])))[job]
+    shapes = await rig.store.read(lambda tx: catalog.know(tx, [facts.shape]))
+    catalog.clear(numbers_return=True)
+    assert shapes[facts.shape].queue == "default"

@@ -2,13 +2,14 @@
 
 from typing import Any
 
+from tests.engine.support.calls import call_of
 from tests.engine.support.cloud import Sky
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.access.rights import Identity, Role
 from windlass.domain.rows.series import MINUTE as BY_MINUTE
 from windlass.domain.rows.series import STEPS, SeriesKind, read_plan
 from windlass.engine.history.retention import trim_series
-from windlass.operations.history import Histories
+from windlass.operations.history import pool_history
 
 ADMIN = Identity(0, "tests", Role.ADMIN)
 
@@ -43,7 +44,7 @@ async def test_a_pool_shows_size_latency_cost_and_machines_that_came_and_went(ri
     for _ in range(4):
         await sky.round()
         await rig.advance(SECOND)
-    shown = await Histories(rig.engine).pool("p", "1h", None, ADMIN)
+    shown = await pool_history(call_of(rig, ADMIN), "p", "1h")
     figures = shown.figures
     assert figures.step == 60
     known = [n for n, machines in enumerate(figures.machines) if machines is not None]
@@ -61,7 +62,7 @@ async def test_a_pool_shows_size_latency_cost_and_machines_that_came_and_went(ri
     await rig.advance(MINUTE)
     await rig.submit()
     await sky.round()
-    told = (await Histories(rig.engine).pool("p", "1h", None, ADMIN)).reasons
+    told = (await pool_history(call_of(rig, ADMIN), "p", "1h")).reasons
     assert [one.reason for one in told][1:] == [one.reason for one in shown.reasons]
     assert told[0].reason not in {one.reason for one in told[1:]}
     assert told[0].at > told[1].at
@@ -71,11 +72,11 @@ async def test_a_pool_without_budget_or_past_says_nothing_of_them(rig: Rig) -> N
     sky = Sky(rig)
     await sky.apply()
     await sky.apply(name="other")
-    before = (await Histories(rig.engine).pool("p", "400d", None, ADMIN)).figures
+    before = (await pool_history(call_of(rig, ADMIN), "p", "400d")).figures
     assert len(before.times) <= 1_001
     assert set(before.machines) == {None}
     await sky.round()
-    after = (await Histories(rig.engine).pool("p", "1h", None, ADMIN)).figures
+    after = (await pool_history(call_of(rig, ADMIN), "p", "1h")).figures
     assert after.machines[-1] == 0
     assert set(after.budget_seconds) == {None}
 

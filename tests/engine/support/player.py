@@ -137,8 +137,8 @@ class Player:
         if move.name == "cancel_flow":
             return await engine.workflows.cancel(flow, actor="ann")
         retried = await engine.workflows.retry(flow, failed=move.name == "retry_flow")
-        if retried.workflow not in self._flows:
-            self._flows.append(retried.workflow)
+        if retried.id not in self._flows:
+            self._flows.append(retried.id)
         return retried
 
     async def _command(self, move: Command) -> object:

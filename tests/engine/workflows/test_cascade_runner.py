@@ -30,3 +30,28 @@ def test_what_comes_during_the_last_look_is_not_left() -> None:
         return done
 
     assert run(play()) == ["first", "second"]
+
+
+def test_an_engine_that_stops_waits_for_one_step_and_not_for_the_rest() -> None:
+    """A server must be able to end while 100,000 jobs are being retried."""
+
+    async def play() -> int:
+        done = 0
+        begun, go_on = asyncio.Event(), asyncio.Event()
+
+        async def step() -> bool:
+            nonlocal done
+            begun.set()
+            await go_on.wait()
+            done += 1
+            return done < 1_000
+
+        work = CascadeRunner(step)
+        work.start()
+        await begun.wait()
+        work.stop()
+        go_on.set()
+        await work.settled()
+        return done
+
+    assert run(play()) == 1

@@ -9,6 +9,7 @@ from tests.engine.support.rig import Rig
 from tests.support.forms import by_form
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
+from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.sync import Finished
 
@@ -53,6 +54,22 @@ async def test_the_failure_of_one_aborts_all_that_depend_on_it(rig: Rig) -> None
     await rig.engine.settled()
     assert (await row_of(rig, made.known_workflow)).counts[ABORTED] == width
     assert await state_of(rig, made.known_workflow) == "failed"
+
+
+async def test_a_cascade_continues_where_an_engine_that_stopped_left_it(rig: Rig) -> None:
+    width = WIDE[rig.kind]
+    jobs = [JobSpec(task="shell", name="a")]
+    jobs += [JobSpec(task="shell", after=("a",))] * width
+    made = await rig.engine.submit(jobs, WorkflowSpec(name="w"))
+    agent = await rig.agent()
+    await agent.fail(await agent.take_one())
+    rig.engine.stop_waiting()
+    await SchedulingLoop(rig.engine).run_once(rig.now)
+    await rig.engine.close()
+    assert (await row_of(rig, made.known_workflow)).counts[ABORTED] < width
+    await rig.restart()
+    await rig.engine.settled()
+    assert (await row_of(rig, made.known_workflow)).counts[ABORTED] == width
 
 
 async def test_a_failure_runs_down_a_chain_of_ten_thousand(rig: Rig) -> None:

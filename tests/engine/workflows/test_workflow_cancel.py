@@ -11,7 +11,8 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.engine.workflows import Stopped, cancel_workflow
+from windlass.engine.workflows import cancel_workflow
+from windlass.messages.workflows import CanceledWorkflow
 
 
 async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
@@ -170,7 +171,7 @@ async def test_a_crash_in_the_middle_loses_nothing(rig: Rig) -> None:
     assert counts[State.CANCELED.code] == 1_499
 
 
-async def _only_the_intent(work: Work, workflow: int) -> Stopped:
+async def _only_the_intent(work: Work, workflow: int) -> CanceledWorkflow:
     done = await cancel_workflow(work, workflow, "stop", "ann")
     await work.tx.workflows.add_cascades(work.cascades)
     work.cascades = []  # so that this engine does not hear of it

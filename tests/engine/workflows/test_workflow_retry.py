@@ -32,7 +32,7 @@ async def test_what_failed_is_tried_again_and_what_was_aborted_comes_back(rig: R
     await finish_all(agent, frozenset(made.ids[:1]))
     assert await state_of(rig, made.known_workflow) == "failed"
     done = await rig.engine.workflows.retry(made.known_workflow, actor="ann")
-    assert done == (made.workflow, True)
+    assert (done.id, done.applied) == (made.workflow, True)
     assert await newest_states(rig, made.known_workflow) == {
         "a": "queued", "b": "blocked", "c": "blocked", "d": "completed", "e": "blocked",
     }  # fmt: skip
@@ -57,7 +57,7 @@ async def test_nothing_is_tried_again_where_nothing_failed(rig: Rig) -> None:
     made = await submit_flow(rig, {"name": "a"}, {"name": "b", "allow_failure": True})
     await finish_all(await rig.agent(), frozenset(made.ids[1:]))
     assert await state_of(rig, made.known_workflow) == "completed"
-    assert await rig.engine.workflows.retry(made.known_workflow) == (made.known_workflow, False)
+    assert not (await rig.engine.workflows.retry(made.known_workflow)).applied
     assert (await row_of(rig, made.known_workflow)).run == 1
 
 
@@ -150,7 +150,8 @@ async def test_from_scratch_is_a_new_workflow_with_the_same_jobs(rig: Rig) -> No
     await rig.engine.workflows.retry(made.known_workflow)
     await finish_all(agent)
     assert await state_of(rig, made.known_workflow) == "completed"
-    new, applied = await rig.engine.workflows.retry(made.known_workflow, failed=False, actor="ann")
+    done = await rig.engine.workflows.retry(made.known_workflow, failed=False, actor="ann")
+    new, applied = done.id, done.applied
     assert (new, applied) == (made.known_workflow + 1, True)
     assert await newest_states(rig, new) == {"a": "queued", "b": "blocked", "c": "blocked"}
     facts = await rig.store.read(lambda tx: tx.workflows.jobs_of(new, 0, 10))
@@ -185,7 +186,7 @@ async def test_from_scratch_leaves_out_what_jobs_of_the_workflow_had_added(rig: 
     await rig.engine.workflows.retry(made.known_workflow)
     await finish_all(agent)
     assert await state_of(rig, made.known_workflow) == "completed"
-    new, _ = await rig.engine.workflows.retry(made.known_workflow, failed=False)
+    new = (await rig.engine.workflows.retry(made.known_workflow, failed=False)).id
     assert await newest_states(rig, new) == {"plan": "queued"}
 
 

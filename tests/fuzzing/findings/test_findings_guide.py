@@ -1,4 +1,4 @@
-"""docs/guides/fuzzing-findings.md: its options are valid and its commands exist."""
+"""The guides to engines, findings and issues: their options are valid, their commands exist."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,10 @@ from windlass_fuzz.config.solver_file import parse_solver
 from windlass_fuzz.engines.engine import Target, engine_names, make_engine
 from windlass_fuzz.trackers.options import issue_options
 
-PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "fuzzing-findings.md").read_text()
+GUIDES = Path(__file__).parents[3] / "docs" / "guides"
+PAGE = "".join(
+    (GUIDES / f"fuzzing-{name}.md").read_text() for name in ("engines", "findings", "issues")
+)
 
 
 def described() -> dict[str, Any]:

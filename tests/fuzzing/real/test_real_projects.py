@@ -93,7 +93,9 @@ def test_a_planted_bug_is_found_dated_and_closed_by_its_fix_alone(
         built = run(world.build())
         assert (built.outcome, built.alarm) == ("built", ""), built.why
     run(world.fuzz(commits["bug"], budget_ms=FIND_MS, until_bug=True))
-    (finding,) = run(findings_of(world))
+    found = run(findings_of(world))
+    assert len(found) == 1, [(one.title, one.frames) for one in found]
+    (finding,) = found
     assert (finding.kind, finding.state) == (project.kind, "open")
     assert project.words in finding.title
     assert project.function in finding.title

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.fuzzing.histories.planted import program
-from tests.fuzzing.roles.test_fuzzer import fuzz_until_bug
+from tests.fuzzing.roles.test_fuzzer import findings_of, fuzz_until_bug
 from tests.fuzzing.roles.test_run_health import REFUSES
 from tests.fuzzing.support.actions_runner import filled
 from tests.fuzzing.support.commands import Commands
@@ -150,7 +150,7 @@ def test_a_change_that_adds_one_to_an_old_bug_is_refused_for_that_one(tmp_path: 
     assert (code, ages) == (1, {"SIGABRT: failed: old": "old", "SIGABRT: bad limit": "new"})
 
 
-def test_a_change_that_brings_a_fixed_bug_back_is_refused_by_its_stored_input(
+def test_known_inputs_run_first_and_a_fixed_bug_that_comes_back_ends_the_check(
     tmp_path: Path,
 ) -> None:
     """What breaks it is a word that no fuzzer guesses, and no test of the change has it."""
@@ -164,11 +164,35 @@ def test_a_change_that_brings_a_fixed_bug_back_is_refused_by_its_stored_input(
     fixed = world.commit("fixed", solver_sh=FINE)
     run(world.build_and_schedule(fixed))
     assert run(world.fuzz(fixed, budget_ms=1_000)).closed
-    change(world, solver_sh=broken)
+    (known,) = run(findings_of(world))
+    head = change(world, solver_sh=broken)
     code, result = check(world, "--head", "change")
-    assert (code, result["outcome"]) == (1, "refused")
-    assert [one["age"] for one in result["findings"]] == ["new"]
-    assert "from outside" in result["chosen_by"]
+    assert (code, result["outcome"], result["known"]) == (1, "refused", known.key)
+    assert result["statistics"] is None, "nothing was fuzzed"
+    (finding,) = result["findings"]
+    assert (finding["age"], finding["base"], finding["size"]) == (
+        "new", "runs it fine", known.size,
+    )  # fmt: skip
+    output = tmp_path / "out"
+    assert secret in (output / finding["input"]).read_text(), "the reduced input"
+    page = (output / "summary.md").read_text()
+    assert "the change brings a fixed bug back" in page
+    assert f"with the build of {head[:12]}" in page
+    assert f"run there:\n\n```sh\n./build/solver {Path(finding['input']).name}\n```" in page
+
+
+def test_a_fixed_bug_that_the_base_has_again_is_not_the_changes_fault(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    bad = world.commit("bad", solver_sh=BROKEN)
+    run(world.build_and_schedule(bad))
+    run(fuzz_until_bug(world, bad))
+    fixed = world.commit("fixed", solver_sh=FINE)
+    run(world.build_and_schedule(fixed))
+    assert run(world.fuzz(fixed, budget_ms=1_000)).closed
+    world.commit("again", solver_sh=BROKEN)
+    change(world, **{"notes.c": "x"})
+    code, result = check(world, "--head", "change")
+    assert (code, result["outcome"], result["known"]) == (0, "passed", "")
 
 
 def test_a_new_way_to_an_old_failure_is_new(tmp_path: Path) -> None:

@@ -135,9 +135,9 @@ def report(verdicts: Sequence[Verdict], watches: Sequence[Watch], strangers: int
         ("duplicates", issues - len(filed), issues, "≤ 5 %"),
     ]
     lines += ["", "| figure | of | reached | goal |", "|---|---|--:|---|"]
-    for name, count, among, goal in figures:
-        share = 100 * count / among if among else 0
-        lines.append(f"| {name} | {count} of {among} | {share:.0f} % | {goal} |")
+    for name, reached, among, goal in figures:
+        share = 100 * reached / among if among else 0
+        lines.append(f"| {name} | {reached} of {among} | {share:.0f} % | {goal} |")
     lines.append(f"| false closings | | {len(closed)} | 0 |")
     lines.append(f"| false reopenings | | {len(reopened)} | 0 |")
     if minutes:

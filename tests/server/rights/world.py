@@ -10,6 +10,7 @@ import aiohttp
 
 from tests.server.rights.callers import OWN, Caller, everybody
 from tests.support.running_server import RAW, FakeWorker, RunningServer, job, running_server
+from windlass.domain.config import Config
 from windlass.messages.sync import Finished, Started
 from windlass.ports.gateway import Holder
 
@@ -84,10 +85,14 @@ class World:
         assert reply.status_code == 200, reply.text
 
 
+# On a busy machine asking every route as everybody takes longer than a worker may be silent.
+PATIENT = Config(heartbeat_timeout_ms=3_600_000)
+
+
 @asynccontextmanager
 async def standing_world(tmp_path: Path) -> AsyncIterator[World]:
     """A world in which every route has something to answer."""
-    async with running_server() as server, aiohttp.ClientSession() as session:
+    async with running_server(config=PATIENT) as server, aiohttp.ClientSession() as session:
         world = World(server, session)
         holder = await server.worker(
             "holder", slots=4, metadata={"secret:token": [f"{MARK}-namespace"]}

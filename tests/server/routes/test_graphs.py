@@ -15,6 +15,8 @@ from windlass.engine import graphs as graphs_module
 from windlass.engine.graphs import CHUNK
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.messages.sync import Finished, Started
+from windlass.operations.dispatch.call import Call
+from windlass.operations.graphs import graph
 
 
 async def make(server: RunningServer, *jobs: dict[str, Any], **fields: Any) -> int:
@@ -276,9 +278,8 @@ def test_the_server_goes_on_while_a_large_graph_is_read() -> None:
                 turns += 1
                 loop.call_soon(count)
 
-            who = Identity(0, "x", Role.ADMIN)
-            graphs = server.services.graphs
-            asking = asyncio.ensure_future(graphs.graph(made.known_workflow, (), 0, who))
+            call = Call(server.services, Identity(0, "x", Role.ADMIN))
+            asking = asyncio.ensure_future(graph(call, made.known_workflow))
             loop.call_soon(count)
             found = await asking
             assert sum(node.jobs for node in found.nodes) == jobs
@@ -294,7 +295,7 @@ def test_states_that_no_event_told_of_are_read_again() -> None:
         async with running_server() as server:
             workflow = await make(server, *DIAMOND)
             await ask(server, f"{workflow}/graph")
-            loaded = await server.services.graphs._graphs.loaded(workflow)
+            loaded = await server.services.graphs.loaded(workflow)
             loaded.states[0] = 9  # as if an event had come too late to be seen
             found = await ask(server, f"{workflow}/graph/states")
             assert found["states"] == {"blocked": 3, "queued": 1}

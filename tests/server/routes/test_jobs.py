@@ -28,7 +28,7 @@ BESIDE = {
     "capability_grace", "estimated_start", "estimated_end", "overdue", "peak_memory", "suggestions",
     "statistics", "indices",
     "prefers", "apart", "rate", "concurrency", "preemptible",
-    "dependencies", "dependents", "dependents_more", "steps",
+    "dependencies", "dependents", "dependents_more", "steps", "options",
 }  # fmt: skip
 
 

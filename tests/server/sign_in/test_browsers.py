@@ -120,7 +120,7 @@ def test_a_callback_counts_once_and_only_in_the_browser_that_began(setting: Sett
             async with new_browser() as other:
                 reply = await other.get(url)  # an attacker sends the victim their own callback
                 assert reply.status_code == 401
-                assert "not begun in this browser" in error_of(reply)["message"]
+                assert "began in another browser" in error_of(reply)["message"]
             for change in ({"state": "x" * 43}, {"state": ""}, {"iss": "https://evil.example"}):
                 query = {name: values[0] for name, values in asked.items()} | change
                 jar = {"windlass_sign_in": cookie}

@@ -12,9 +12,9 @@ from tests.support.running import run
 from tests.support.running_server import NO_TLS, running_server
 from windlass.cli.commands.fleet.login import _sign_in as sign_in
 from windlass.cli.options.connection import Connection
+from windlass.client import login
 from windlass.client.client import AsyncClient
-from windlass.client.login import provider
-from windlass.client.login.stored import Login, Logins
+from windlass.client.login import Login, Logins
 from windlass.client.settings import announce, find_server
 from windlass.client.transport import ServerError, Transport
 from windlass.domain.values.errors import Conflict, InvalidInput
@@ -41,7 +41,7 @@ def approve_as(
         async with httpx.AsyncClient(verify=NO_TLS, timeout=30) as browser:
             await approve_device(browser, url, name)
 
-    monkeypatch.setattr(provider, "pass_time", sign_in_meanwhile)
+    monkeypatch.setattr(login, "pass_time", sign_in_meanwhile)
 
 
 def mode_of(path: Path) -> int:
@@ -121,7 +121,7 @@ def test_a_login_that_cannot_be_renewed_ends(setting: Setting, home: Path) -> No
                 with pytest.raises(ServerError, match="the token"):
                     await whoami(address)
             with pytest.raises(Conflict, match="refused"):
-                await provider.refresh(issuer, "windlass-cli", "of nobody")
+                await login.refresh(issuer, "windlass-cli", "of nobody")
 
     run(scenario())
 

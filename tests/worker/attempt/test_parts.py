@@ -1,16 +1,16 @@
 """The log, processes and files of an attempt, each on its own."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.files import MemoryFiles
 from tests.support.virtual import run_virtual
 from windlass.clock import RealClock
-from windlass.ports.executor import Limits
 from windlass.ports.gateway import Holder
 from windlass.worker.attempt.context import AgentContext, IndexUse
 from windlass.worker.attempt.files import Files
@@ -20,7 +20,7 @@ from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Mask, Secrets
 from windlass.worker.core.ports import Deadline, Rules
 from windlass.worker.isolation.modes import Modes
-from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs, SpawnFailed
+from windlass.worker.keeper.kept_process import KeptProcess, Program, SpawnFailed
 from windlass.worker.keeper.scratch import Scratch
 
 HOLDER = Holder(1, 1, 7, 1)
@@ -40,19 +40,13 @@ class FakeKeeper:
 
     def spawn(
         self,
-        argv: Sequence[str],
-        env: dict[str, str] | None,
+        program: Program,
         *,
-        whole: bool = False,
-        cwd: str | None = None,
-        make: bool = False,
         stdin: int | None = None,
         stdout: int | None = None,
-        limits: Limits | None = None,
         tag: bytes = b"\0",
-        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
-        self.asked.append({"argv": argv, "env": env, "whole": whole, "make": make, "tag": tag})
+        self.asked.append({**msgspec.structs.asdict(program), "tag": tag})
         process = KeptProcess(self, len(self.asked))
         process.failed = self.fails
         self.processes.append(process)
@@ -87,10 +81,10 @@ def context(folder: Path, gateway: Any, removed: list[Path]) -> AgentContext:
 def spawned(keeper: FakeKeeper, **more: Any) -> Processes:
     """Processes with one that was started."""
     processes = Processes(keeper, 7, lambda data: None, lambda fd: None)
-    options = {"make": True, "stdin": None, "limits": None, "capture": False}
+    program = Program(argv=("true",), env={"A": "1"}, cwd="/x", make=True)
 
     async def main() -> None:
-        await processes.spawn(["true"], {"A": "1"}, cwd=Path("/x"), **{**options, **more})
+        await processes.spawn(program, **{"stdin": None, "capture": False, **more})
 
     run_virtual(main())
     return processes

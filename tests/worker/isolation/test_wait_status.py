@@ -109,6 +109,17 @@ def expected_ends() -> Ends:
     return codes | signals
 
 
+@pytest.fixture
+def ignoring() -> Iterator[None]:
+    """This process ignores what one in the background of a script does, and a few signals more."""
+    numbers = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGUSR2, signal.SIGALRM)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("ignoring")
 def test_every_exit_code_and_every_signal_is_told_apart(tmp_path: Path, mode: str) -> None:
     async def scene(rig: Rig) -> None:
         every = EndsOfAllKinds()

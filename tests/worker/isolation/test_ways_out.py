@@ -26,7 +26,7 @@ from windlass.worker.isolation.process import OWN_FILES
 from windlass.worker.keeper.processes import look_at
 
 HERE = Path(__file__).parent
-GUIDE = HERE.parents[2] / "docs/guides/isolation.md"
+GUIDE = HERE.parents[2] / "docs/concepts/isolation.md"
 SOURCES = HERE.parents[2]
 ORDINARY = 69_999  # a uid without an account
 PATIENCE_S = 30

@@ -1,6 +1,6 @@
 """The ways out that a job tries, and what each mode of isolation does about them.
 
-`docs/guides/isolation.md` shows this table, and `test_ways_out.py` has a job try all of them.
+`docs/concepts/isolation.md` shows this table, and `test_ways_out.py` has a job try all of them.
 """
 
 from typing import Final, Literal, NamedTuple

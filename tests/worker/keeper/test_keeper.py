@@ -11,7 +11,7 @@ from tests.support.running import run
 from tests.worker.rig import MAX_TEST_S, SHORT, Rig, Witness, play, state_of
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.kept_process import SpawnFailed
+from windlass.worker.keeper.kept_process import Program, SpawnFailed
 from windlass.worker.keeper.processes import boottime
 
 FIRST_HANGS = (
@@ -104,10 +104,10 @@ def test_a_program_that_is_over_before_anybody_waits_has_started(tmp_path: Path)
         later = boottime() + MAX_TEST_S
         keeper.set_deadline(later, later)
         try:
-            short = keeper.spawn(["true"], None, cwd="/")
+            short = keeper.spawn(Program(argv=("true",), cwd="/"))
             await short.wait()
             await short.started()
-            missing = keeper.spawn(["/nowhere"], None, cwd="/")
+            missing = keeper.spawn(Program(argv=("/nowhere",), cwd="/"))
             await missing.gone()
             with pytest.raises(SpawnFailed):
                 await missing.started()

@@ -15,7 +15,7 @@ from tests.worker.rig import Witness
 from windlass.clock import RealClock
 from windlass.worker.isolation.container_engine import end_outside
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.kept_process import KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program, RunAs
 from windlass.worker.keeper.outside import end_all
 from windlass.worker.keeper.processes import boottime, look_at
 
@@ -49,7 +49,8 @@ def with_keeper(
         keeper = KeeperClient(folder / "groups", {"PATH": os.defpath}, lambda: None)
         keeper.start()
         keeper.set_deadline(boottime() + HOUR_S, boottime() + HOUR_S)
-        process = keeper.spawn(["sleep", "600"], None, cwd="/", run_as=RunAs(outside="c1"))
+        program = Program(argv=("sleep", "600"), cwd="/", run_as=RunAs(outside="c1"))
+        process = keeper.spawn(program)
         await process.started()
         try:
             await asyncio.wait_for(scene(keeper, process), PATIENCE_S)
@@ -99,13 +100,14 @@ def test_a_process_that_watches_over_it_lives_as_long_as_its_job(tmp_path: Path)
     line = f"(setsid env -i sh -c '{watch}' c1 &); exec sleep 600"
 
     async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
-        words = ["sh", "-c", line.format(folder=tmp_path)]
-        watched = keeper.spawn(words, None, cwd="/", run_as=RunAs(outside="c1"), tag=b"A=1")
+        words = ("sh", "-c", line.format(folder=tmp_path))
+        program = Program(argv=words, cwd="/", run_as=RunAs(outside="c1"))
+        watched = keeper.spawn(program, tag=b"A=1")
         await seen(tmp_path / "pid")
         watcher = Witness(int((tmp_path / "pid").read_text()))
         await process.stop(0)
         for _ in range(3):  # The end of each lets the keeper look for what is left of ended jobs.
-            await keeper.spawn(["sleep", "0.1"], None, cwd="/").wait()
+            await keeper.spawn(Program(argv=("sleep", "0.1"), cwd="/")).wait()
         assert watcher.alive
         await watched.stop(0)
         await watcher.gone()

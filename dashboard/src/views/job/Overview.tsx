@@ -149,7 +149,7 @@ function needsOf(job: Job): [string, ReactNode][] {
   const resources = Object.entries(job.resources).map(([name, amount]) => `${name}=${amount}`);
   const labels = Object.entries(job.labels).map(([name, value]) => `${name}=${value}`);
   const { base, adjustment, effective } = job.priority;
-  return [
+  const rows: [string, ReactNode][] = [
     ["requires", job.requires.map(inWords).join(", ") || undefined],
     ["resources", resources.join(", ") || undefined],
     ["prefers", job.prefers.join(", ") || undefined],
@@ -175,7 +175,16 @@ function needsOf(job: Job): [string, ReactNode][] {
     ],
     ["suggestion", job.suggestions.join("; ") || undefined],
   ];
+  const known = new Set([...rows.map(([name]) => name), ...ELSEWHERE]);
+  const others = Object.entries(job.options).map(([name, text]): [string, ReactNode] => [
+    name.replaceAll("_", " "),
+    text,
+  ]);
+  return [...rows, ...others.filter(([name]) => !known.has(name))];
 }
+
+/** The options that other parts of the page show. */
+const ELSEWHERE = ["name", "queue", "namespace", "workflow", "after", "after any"];
 
 function timeoutOf(job: Job): string | undefined {
   if (job.timeout === null) return job.idle_timeout === null ? "none" : undefined;

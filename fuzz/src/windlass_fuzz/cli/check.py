@@ -4,12 +4,15 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 from cyclopts import Parameter
 
-from windlass.cli.options.flags import Json
+from windlass.cli.options.connection import HERE, Connection
+from windlass.cli.options.flags import Flag, Json
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.text import print_json, say
-from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.errors import Conflict, WindlassError
+from windlass.messages.files import ArtifactList
 from windlass_fuzz.buckets.bucket import Bucket
 from windlass_fuzz.buckets.dry_run import DryRunBucket
 from windlass_fuzz.cli.app import (
@@ -23,10 +26,11 @@ from windlass_fuzz.cli.app import (
 )
 from windlass_fuzz.cli.progress import Progress
 from windlass_fuzz.cli.roles import parse_budget_ms, stop_on_sigterm
+from windlass_fuzz.config.fleet_schedules import Change, WorkerCommand, check_job
 from windlass_fuzz.config.solver_file import Solver, load_named
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.processes.workspace import workspace
-from windlass_fuzz.roles.change_check import ChangeCheck, CheckReport
+from windlass_fuzz.roles.change_check import RESULT, ChangeCheck, CheckReport
 from windlass_fuzz.state.open import holder_name, open_bucket, real_runtime
 
 
@@ -47,7 +51,11 @@ def check(
     output: Annotated[
         Path, Parameter(help="The folder for summary.md, report.sarif, result.json and inputs.")
     ] = Path("fuzz-check"),
+    fleet: Annotated[
+        Flag, Parameter(help="Check it in a job of the fleet, and fetch the results.")
+    ] = False,
     location: Location = DEFAULT_LOCATION,
+    at: Connection = HERE,
     json: Json = False,
 ) -> None:
     """Fuzz a change against its base; exit with 1 if it introduces a bug.
@@ -58,7 +66,11 @@ def check(
     described = load_named(solver)
     check_options(described)
     output.mkdir(parents=True, exist_ok=True)
-    report = asyncio.run(_check(described, location, base, head, budget, output, json))
+    if fleet:
+        change = Change(base, head, parse_budget_ms(budget))
+        report = _on_fleet(described, location, change, output, at)
+    else:
+        report = asyncio.run(_check(described, location, base, head, budget, output, json))
     set_workflow_outputs(outcome=report.outcome, base=report.base, head=report.head)
     if json:
         print_json(report)
@@ -86,6 +98,27 @@ async def _check(
             progress.fuzzing_progress, parse_budget_ms(budget),
         )  # fmt: skip
         return await stop_on_sigterm(checking.run_once(base, head))
+
+
+def _on_fleet(
+    solver: Solver, location: Location, change: Change, output: Path, at: Connection
+) -> CheckReport:
+    """Runs the check as a job, and copies its files here."""
+    bucket = location.bucket_of(solver)
+    start = WorkerCommand(bucket if "://" in bucket else str(Path(bucket).absolute()))
+    with at.client() as client:
+        job = client.submit(check_job(solver, start, change))
+        warn(f"checking in job {job.id}: windlass logs {job.id} --follow")
+        ended = job.wait()
+        files = at.call("GET", f"/api/v1/jobs/{job.id}/artifacts", ArtifactList).artifacts
+        for one in files:
+            target = output / one.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            job.download(one.name, target)
+    if not any(one.name == RESULT for one in files):
+        why = f"job {job.id} ended as {ended.state} without a result; see windlass logs {job.id}"
+        raise Conflict("not_checked", why)
+    return msgspec.json.decode((output / RESULT).read_bytes(), type=CheckReport)
 
 
 def _open_stored(url: str) -> Bucket | None:
@@ -116,7 +149,9 @@ def _say(report: CheckReport, output: Path) -> None:
         "passed": f"passed without fuzzing: {report.why}"
         if report.why
         else "passed: no new bug was found",
-        "refused": "refused: the change introduces a bug",
+        "refused": "refused: the change brings a fixed bug back, nothing was fuzzed"
+        if report.known
+        else "refused: the change introduces a bug",
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }
     say(said[report.outcome])

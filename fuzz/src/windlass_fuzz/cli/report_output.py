@@ -11,6 +11,7 @@ from windlass_fuzz.reach.html_store import ReportInfo, TargetReport
 from windlass_fuzz.roles.builder import BuildReport
 from windlass_fuzz.roles.combinations.combination_run import CombinationReport
 from windlass_fuzz.roles.fuzzer import FuzzReport
+from windlass_fuzz.roles.triager import TriageReport
 
 SHORT: Final = 12
 
@@ -76,6 +77,20 @@ def say_fuzzed(report: FuzzReport, solver: str) -> None:
         say(f"  fixed {key}")
     for address in report.issues:
         say(f"  issue {address}")
+
+
+def say_triaged(report: TriageReport, solver: str) -> None:
+    """Prints what a triager did, with the time line of each finding."""
+    if not report.times:
+        say("nothing to triage")
+    for key, rows in report.times.items():
+        say(f"{key}: windlass fuzz findings show {solver} {key}")
+        for row in rows:
+            say(f"  {row}")
+    for address in report.issues:
+        say(f"issue {address}")
+    if report.untriaged:
+        say(f"left for the next run: {count_of(report.untriaged, 'input')}")
 
 
 def _about_combination(one: CombinationReport) -> str:

@@ -34,6 +34,7 @@ from windlass_fuzz.cli.report_output import (
     print_fuzzed,
     say_built,
     say_fuzzed,
+    say_triaged,
 )
 from windlass_fuzz.coverage.html import INDEX
 from windlass_fuzz.errors import InvalidSetting
@@ -50,6 +51,7 @@ from windlass_fuzz.roles.coverage import (
 from windlass_fuzz.roles.engine_factory import cores_of
 from windlass_fuzz.roles.fuzzer import Fuzzer, FuzzReport, RunBounds
 from windlass_fuzz.roles.plan import BuildPlan, FuzzPlan, Planner
+from windlass_fuzz.roles.triager import Triager, TriageReport
 
 T = TypeVar("T")
 
@@ -63,6 +65,13 @@ Budget = Annotated[
 UntilBug = Annotated[
     bool, Parameter(name="--until-bug", show_default=False, help="Stop at the first bug.")
 ]
+TriageElsewhere = Annotated[
+    bool,
+    Parameter(
+        name="--triage-elsewhere", show_default=False,
+        help="Leave new failures to `windlass fuzz triage` while the engine runs.",
+    ),
+]  # fmt: skip
 UntilQuiet = Annotated[
     str | None,
     Parameter(
@@ -149,6 +158,7 @@ def fuzz_next(
     budget: Budget = None,
     until_bug: UntilBug = False,
     until_quiet: UntilQuiet = None,
+    triage_elsewhere: TriageElsewhere = False,
     location: Location = DEFAULT_LOCATION,
     dry_run: DryRun = False,
     json: Json = False,
@@ -156,7 +166,7 @@ def fuzz_next(
     """Fuzz the least fuzzed commit, file what is found, and count the run."""
 
     async def step(context: FuzzContext) -> FuzzReport:
-        bounds = _bounds(budget, until_bug, until_quiet)
+        bounds = _bounds(budget, until_bug, until_quiet)._replace(triage_elsewhere=triage_elsewhere)
         return await _fuzz(context, commit, bounds, json, counted=True)
 
     async def plan(context: FuzzContext) -> FuzzPlan:
@@ -190,6 +200,39 @@ def campaign(
         return await _fuzz(context, commit, bounds, json, counted=False)
 
     print_fuzzed(run_step(solver, location, step), solver, json)
+
+
+@fuzz.command
+def triage(
+    solver: SolverName,
+    /,
+    *,
+    budget: Annotated[
+        str | None,
+        Parameter(help="How long it may take. Default: the solver file's findings.triage."),
+    ] = None,
+    location: Location = DEFAULT_LOCATION,
+    json: Json = False,
+) -> None:
+    """Triage what running fuzzers have found so far, search for origins, and file issues.
+
+    Several runs at the same time take different bugs.
+    """
+
+    async def step(context: FuzzContext) -> TriageReport:
+        progress = Progress(context.pipeline.runtime.clock, json)
+        with workspace(context.work, context.solver.name, "triage") as folder:
+            role = Triager(
+                context.solver, context.pipeline, folder, progress.notify,
+                parse_budget_ms(budget),
+            )  # fmt: skip
+            return await stop_on_sigterm(role.run_once(), "its claims end with it")
+
+    report = run_step(solver, location, step)
+    if json:
+        print_json(report)
+    else:
+        say_triaged(report, solver)
 
 
 @fuzz.command
@@ -344,6 +387,7 @@ async def _fuzz(
         role = Fuzzer(
             context.solver, context.pipeline, folder, progress.notify, progress.fuzzing_progress,
             budget_ms=bounds.budget_ms, until_bug=bounds.until_bug, quiet_ms=bounds.quiet_ms,
+            triage_elsewhere=bounds.triage_elsewhere,
         )  # fmt: skip
         if counted:
             return await stop_on_sigterm(role.run_once(commit), RELEASED)

@@ -36,7 +36,7 @@ class WorkerCommand(NamedTuple):
 
 
 def schedules_of(solver: Solver, start: WorkerCommand) -> list[NamedSchedule]:
-    """Returns the four schedules of a solver; leases keep overlapping runs apart.
+    """Returns the schedules of a solver; leases keep overlapping runs apart.
 
     Raises for settings that a server with the default configuration refuses.
     """
@@ -65,6 +65,8 @@ def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobSpec:
     if start.work is not None:
         argv += ["--work", start.work]
     args: dict[str, object] = {"argv": argv, "stdin": _description(solver, start.bucket)}
+    if role == "fuzzer":
+        argv.append("--triage-elsewhere")
     if place.env:
         args["env"] = dict(place.env)
     return JobSpec(
@@ -80,6 +82,35 @@ def job_of(solver: Solver, role: Role, start: WorkerCommand) -> JobSpec:
     )
 
 
+class Change(NamedTuple):
+    """The change that a check looks at, as the options of `windlass fuzz check`."""
+
+    base: str | None
+    head: str
+    budget_ms: int
+
+
+def check_job(solver: Solver, start: WorkerCommand, change: Change) -> JobSpec:
+    """Returns the job of a check; a worker that can build has what it needs."""
+    place = solver.role_settings("builder")
+    argv = [start.program, "fuzz", "check", STANDARD_INPUT, "--bucket", start.bucket]
+    argv += [] if change.base is None else ["--base", change.base]
+    argv += ["--head", change.head, "--budget", f"{change.budget_ms}ms", "--output", "."]
+    args: dict[str, object] = {
+        "argv": argv, "stdin": _description(solver, start.bucket), "env": dict(place.env),
+        "artifacts": ["summary.md", "report.sarif", "result.json", "inputs/*"],
+    }  # fmt: skip
+    return JobSpec(
+        task="shell",
+        name=f"fuzz {solver.name} check",
+        args=args,
+        requires=tuple(place.requires or [GIT]),
+        resources=dict(place.resources) or None,
+        timeout=(2 * change.budget_ms + 2 * builds_ms(solver) + MARGIN_MS) / 1000,
+        labels={"fuzz": solver.name, "role": "check"},
+    )
+
+
 def timeout_ms(solver: Solver, role: Role) -> int:
     """Returns how long a run of a role may take, with a margin for setup and triage."""
     if role == "manager":
@@ -88,6 +119,8 @@ def timeout_ms(solver: Solver, role: Role) -> int:
         return builds_ms(solver) + MARGIN_MS
     if role == "fuzzer":
         return solver.budget_ms + MARGIN_MS
+    if role == "triage":
+        return solver.findings.triage_ms + MARGIN_MS
     return COVERAGE_MS
 
 

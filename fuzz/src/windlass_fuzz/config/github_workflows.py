@@ -31,7 +31,9 @@ def workflows_of(solver: Solver, bucket: str, path: str) -> dict[str, str]:
         expected = "s3://BUCKET/PREFIX, which GitHub's runners can reach (--check needs no bucket)"
         raise InvalidInput("bucket", expected, bucket)
     writer = _Writer(solver, bucket, path)
-    files = {f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES}
+    files = {
+        f"fuzz-{solver.name}-{role}.yml": writer.file(role) for role in ROLES if role != "triage"
+    }
     return files | check_file(solver, path)
 
 

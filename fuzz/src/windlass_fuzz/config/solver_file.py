@@ -45,7 +45,7 @@ from windlass_fuzz.config.settings import convert_settings
 from windlass_fuzz.errors import InvalidSetting
 from windlass_fuzz.state.rules import EXTENSIONS, Order
 
-Role = Literal["manager", "builder", "fuzzer", "coverage"]
+Role = Literal["manager", "builder", "fuzzer", "triage", "coverage"]
 
 MAX_BYTES: Final = 1024 * 1024
 STANDARD_INPUT: Final = "-"
@@ -55,9 +55,10 @@ CRON: Final[Mapping[Role, str]] = {
     "manager": "*/15 * * * *",
     "builder": "5,35 * * * *",
     "fuzzer": "45 0,6,12,18 * * *",
+    "triage": "*/5 * * * *",
     "coverage": "0 0 1 * *",
 }
-ROLES: Final[tuple[Role, ...]] = ("manager", "builder", "fuzzer", "coverage")
+ROLES: Final[tuple[Role, ...]] = ("manager", "builder", "fuzzer", "triage", "coverage")
 
 
 class CommitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -192,8 +193,13 @@ class Solver(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return parse_size(self.memory, "memory")
 
     def role_settings(self, role: Role) -> RoleSettings:
-        """Returns the settings of a role, with the default cron line if the file gives none."""
+        """Returns the settings of a role, with the default cron line if the file gives none.
+
+        Triage needs what fuzzers need, unless the file says otherwise.
+        """
         settings = self.roles.get(role, RoleSettings())
+        if role == "triage" and role not in self.roles:
+            settings = msgspec.structs.replace(self.role_settings("fuzzer"), cron="")
         return settings if settings.cron else msgspec.structs.replace(settings, cron=CRON[role])
 
 

@@ -195,6 +195,13 @@ def innermost(title: str) -> str:
     return name if name.isidentifier() else ""
 
 
+def claim_of(one: Signature) -> str:
+    """Returns a name that failures share if they may be one bug: only one of them is triaged at a
+    time.
+    """
+    return key_of(one.family or _how_and_where(one.title)[1] or one.title)
+
+
 def _how_and_where(title: str) -> tuple[str, str]:
     """Splits a title into how it failed and the innermost place, "" if it names none."""
     how, said, stack = title.rpartition(" in ")

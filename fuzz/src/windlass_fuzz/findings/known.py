@@ -77,6 +77,11 @@ class Catalogue:
     def put(self, finding: Finding) -> None:
         self.findings[finding.key] = finding
 
+    async def add_new(self, store: FindingStore, notify: Callable[[str], None]) -> None:
+        """Adds what other runs have found since this catalogue was read."""
+        async for finding in store.all(notify, but=self.findings):
+            self.put(finding)
+
     def may_wait(self, finding: Finding) -> bool:
         """Returns whether an unexamined failure may be this bug."""
         return self.unseen or any(
@@ -189,8 +194,7 @@ class KnownFindings:
 
     async def load(self) -> None:
         """Reads all findings."""
-        async for finding in self.store.all(self.notify):
-            self.catalogue.put(finding)
+        await self.catalogue.add_new(self.store, self.notify)
 
     async def check(self, commit: str, crashes: Path) -> None:
         """Runs the inputs of all findings while there is time, live findings first.

@@ -193,19 +193,26 @@ def _branches(finding: Finding) -> list[str]:
     return ["## Branches", "", *rows, ""]
 
 
-def _time_line(finding: Finding) -> list[str]:
-    """Returns how long it took from the commit to the issue."""
-    filed = {"filed": finding.issue_at_ms} if finding.issue_at_ms else {}
-    moments = sorted({**finding.moments, **filed}.items(), key=lambda one: one[1])
+def time_line(finding: Finding) -> list[str]:
+    """Returns when each step from the commit to the issue was made, and how long after the first.
+
+    A record that was made before time lines has none.
+    """
     if not finding.moments:
         return []
-    first = moments[0][1]
-    rows = [
-        f"- {format_moment(at)} {name}"
-        + (f" (+{format_duration((at - first) // 1_000 * 1_000)})" if number else "")
+    filed = {"filed": finding.issue_at_ms} if finding.issue_at_ms else {}
+    moments = sorted({**finding.moments, **filed}.items(), key=lambda one: one[1])
+    start = moments[0][1]
+    return [
+        f"{format_moment(at)} {name}"
+        + (f" (+{format_duration((at - start) // 1_000 * 1_000)})" if number else "")
         for number, (name, at) in enumerate(moments)
     ]
-    return ["## Time line", "", *rows, ""]
+
+
+def _time_line(finding: Finding) -> list[str]:
+    rows = [f"- {row}" for row in time_line(finding)]
+    return ["## Time line", "", *rows, ""] if rows else []
 
 
 def _facts(finding: Finding) -> list[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 from typing import Final
 
@@ -30,9 +30,11 @@ class FindingStore:
         found = [item.key async for item in self._pipeline.bucket.list(self._prefix)]
         return [key.split("/")[-2] for key in found if key.endswith(f"/{FINDING.file}")]
 
-    async def all(self, notify: Callable[[str], None]) -> AsyncIterator[Finding]:
-        """Yields every finding; reports those it cannot read to `notify` and continues."""
-        keys = await self.keys()
+    async def all(
+        self, notify: Callable[[str], None], but: Collection[str] = ()
+    ) -> AsyncIterator[Finding]:
+        """Yields every finding, `but` some; reports those it cannot read and continues."""
+        keys = [key for key in await self.keys() if key not in but]
         for start in range(0, len(keys), AT_ONCE):
             batch = [self._read(key, notify) for key in keys[start : start + AT_ONCE]]
             for finding in await asyncio.gather(*batch):

@@ -1,7 +1,7 @@
 """Turns inputs that broke a build into findings: groups, reproduces, minimises and dates them."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
@@ -12,8 +12,9 @@ import msgspec
 from windlass.ports.clock import Clock
 from windlass_fuzz.engines.input_words import ProgramText, has_checker
 from windlass_fuzz.engines.sanitizers import checker_of
-from windlass_fuzz.engines.signature import Signature, key_of
+from windlass_fuzz.engines.signature import Signature, claim_of, key_of
 from windlass_fuzz.findings.bisect import Question
+from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.dating import Dated, Dating
 from windlass_fuzz.findings.evidence import Where, first_evidence
 from windlass_fuzz.findings.judge import (
@@ -85,10 +86,17 @@ class _Shown(NamedTuple):
     minimised: bool = False
 
 
+async def _keep_all() -> None:
+    """Stands for no other job."""
+
+
 @dataclass(slots=True)
 class Triage:
     """Handles the failures of one run until `deadline_ms`; `left` are files that were not
     handled.
+
+    `moments` are those of the commit's time line. With `only_new`, more inputs of live findings
+    that the commit has shown are left, too. `drop_done` deletes files that another job has triaged.
     """
 
     judge: Judge
@@ -100,10 +108,13 @@ class Triage:
     clock: Clock
     deadline_ms: int
     catalogue: Catalogue
+    claims: Claims
     notify: Callable[[str], None] = lambda _: None
     tries: int = TRIES
     where: Where = ANYWHERE
-    built_at_ms: int = 0
+    moments: Mapping[str, int] = field(default_factory=dict)
+    only_new: bool = False
+    drop_done: Callable[[], Awaitable[None]] = _keep_all
     left: list[Path] = field(default_factory=list)
 
     async def run(self, crashes: Path, commit: str) -> list[Finding]:
@@ -111,23 +122,38 @@ class Triage:
         found: dict[str, Finding] = {}
         failures = await self._group(crashes)
         for number, failure in enumerate(failures):
-            if self._late() and found:
-                self.left += failure.paths
-                self.catalogue.waiting.append(failure.signature)
+            known = self.catalogue.named(failure.signature.title)
+            more = known is not None and known.live and commit in known.seen_in
+            if (self._late() and found) or (self.only_new and more):
+                self._leave(failure)
                 continue
-            try:
-                finding = await self._file(failure, commit, len(failures) - number)
-            except UnreadableState as error:
-                self.notify(str(error))
-                continue
+            async with self.claims.of(claim_of(failure.signature)) as ours:
+                if not ours:
+                    self._leave(failure)
+                    continue
+                await self.drop_done()
+                failure.paths[:] = [path for path in failure.paths if path.exists()]
+                if not failure.paths:
+                    continue
+                try:
+                    await self.catalogue.add_new(self.store, self.notify)
+                    finding = await self._file(failure, commit, len(failures) - number)
+                except UnreadableState as error:
+                    self.notify(str(error))
+                    continue
             if finding is not None:
                 self.catalogue.put(finding)
                 found[finding.key] = finding
                 failures += await self._beside(failure, finding)
         if self.left:
             left = count_of(len(self.left), "input")
-            self.notify(f"not triaged, as the time is over: {left}")
+            self.notify(f"left for later: {left}")
         return list(found.values())
+
+    def _leave(self, failure: Failure) -> None:
+        """Leaves a failure to another run, or to another job that has claimed its bug."""
+        self.left += failure.paths
+        self.catalogue.waiting.append(failure.signature)
 
     async def _group(self, crashes: Path) -> list[Failure]:
         """Returns the failures with their inputs, unknown ones first.
@@ -225,11 +251,8 @@ class Triage:
         finding = await self._with_others(
             failure, await self._describe(failure, shown, commit, key)
         )
-        moments = {
-            "committed": await self.dating.bisector.mirror.committed_ms(commit),
-            "built": self.built_at_ms, "first input": _written_ms(failure.paths),
-            "triaged": self.clock.now_ms(),
-        }  # fmt: skip
+        first_ms, now_ms = _written_ms(failure.paths), self.clock.now_ms()
+        moments = {**self.moments, "first seen": first_ms, "triaged": now_ms}
         dated = await self.dating.date(known, finding, self._questions(failure, finding, known))
         moments["dated"] = self.clock.now_ms()
         if not (beyond or failure.signature.family):

@@ -5,8 +5,8 @@ them leaves the rest to the next one.
 """
 
 import hashlib
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePath
 from typing import Final
 
 from windlass.domain.values.errors import InvalidInput
@@ -31,7 +31,7 @@ class Untriaged:
     def __init__(self, pipeline: Pipeline, combination: str = "") -> None:
         self._bucket = pipeline.bucket
         self._prefix = untriaged_prefix(pipeline.solver, combination)
-        self._uploaded: set[Path] = set()
+        self._uploaded: dict[Path, str] = {}  # and the hash of its content
 
     async def keep(self, commit: str, folder: Path) -> None:
         """Uploads the files of a folder that are not uploaded yet."""
@@ -40,10 +40,17 @@ class Untriaged:
                 return
             if path in self._uploaded or not path.is_file() or path.stat().st_size > MAX_BYTES:
                 continue
-            await self._bucket.put(
-                self._key(commit, path.read_bytes(), plain_ending(path.name)), path
-            )
-            self._uploaded.add(path)
+            name = _name_of(path.read_bytes())
+            if name not in self._uploaded.values():  # else another job may have triaged it
+                await self._bucket.put(self._key_of(commit, path), path)
+            self._uploaded[path] = name
+
+    async def drop_done(self, commit: str) -> None:
+        """Deletes uploaded files that another job has triaged since: their copies are gone."""
+        waiting = {PurePath(key).stem for key in (await self.commits()).get(commit, [])}
+        for path, name in self._uploaded.items():
+            if name not in waiting and path.exists() and _name_of(path.read_bytes()) == name:
+                path.unlink()
 
     async def commits(self) -> dict[str, list[str]]:
         """Returns the keys of waiting inputs by commit."""
@@ -55,22 +62,24 @@ class Untriaged:
                 found.setdefault(commit, []).append(item.key)
         return found
 
-    async def fetch(self, commit: str, folder: Path) -> int:
-        """Copies the waiting inputs of a commit into a folder; returns how many there are."""
-        keys = (await self.commits()).get(commit, [])
+    async def fetch(self, commit: str, folder: Path, but: Collection[str] = ()) -> list[str]:
+        """Copies the waiting inputs of a commit into a folder, `but` some; returns their keys."""
+        keys = [key for key in (await self.commits()).get(commit, []) if key not in but]
         for key in keys:
-            await self._bucket.download(key, folder / f"{KEPT}{key.rpartition('/')[2]}")
-        return len(keys)
+            path = folder / f"{KEPT}{key.rpartition('/')[2]}"
+            if await self._bucket.download(key, path):
+                self._uploaded[path] = PurePath(key).stem
+        return keys
 
-    async def finish(self, commit: str, left: list[Path]) -> None:
-        """Removes the triaged inputs of a commit; `left` were not triaged.
+    async def finish(
+        self, commit: str, left: list[Path], fetched: Sequence[str] | None = None
+    ) -> None:
+        """Removes the triaged inputs of a commit, by default all; `left` were not triaged.
 
         A file that is left may be a new part of an input; then it is stored.
         """
-        waiting = {
-            self._key(commit, path.read_bytes(), plain_ending(path.name)): path for path in left
-        }
-        keys = (await self.commits()).get(commit, [])
+        waiting = {self._key_of(commit, path): path for path in left if path.exists()}
+        keys = (await self.commits()).get(commit, []) if fetched is None else fetched
         for key in waiting.keys() - set(keys):
             await self._bucket.put(key, waiting[key])
         await self._bucket.delete([key for key in keys if key not in waiting])
@@ -84,9 +93,15 @@ class Untriaged:
                 await self._bucket.put(self._key(later, stored.body, _ending(key)), stored.body)
         await self._bucket.delete(keys)
 
+    def _key_of(self, commit: str, path: Path) -> str:
+        return self._key(commit, path.read_bytes(), plain_ending(path.name))
+
     def _key(self, commit: str, data: bytes, suffix: str) -> str:
-        name = hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
-        return f"{self._prefix}/{check_commit(commit)}/{name}{suffix}"
+        return f"{self._prefix}/{check_commit(commit)}/{_name_of(data)}{suffix}"
+
+
+def _name_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:NAME_LENGTH]
 
 
 def _ending(key: str) -> str:

@@ -7,7 +7,7 @@ one, since pull requests of strangers have no bucket.
 
 import re
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NamedTuple
@@ -37,19 +37,18 @@ from windlass_fuzz.findings.evidence import inputs_of
 from windlass_fuzz.findings.judge import Reproduction, Slow, tries_for
 from windlass_fuzz.findings.known import TRIES
 from windlass_fuzz.findings.markdown import code, code_block, count_of
-from windlass_fuzz.findings.record import Finding, KeptInput, binary_of, excerpt_of
+from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.report import input_name, render
 from windlass_fuzz.findings.sarif import Place, place_of, sarif
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.processes.runner import tail
 from windlass_fuzz.roles.builder import LOG_KEPT, OUTPUT_CHARS, Builder, CannotBuild
-from windlass_fuzz.roles.checks.closed_inputs import fetch_closed_inputs
-from windlass_fuzz.roles.checks.fixed_findings import BothRuns, FixedFinding, fixed_findings
 from windlass_fuzz.roles.combinations.combination_run import CombinationReport
 from windlass_fuzz.roles.corpus import FILE as CORPUS
 from windlass_fuzz.roles.coverage import CoverageRole
 from windlass_fuzz.roles.engine_factory import EngineFactory, cores_of, fresh_folder
 from windlass_fuzz.roles.fuzzer import Fuzzer
+from windlass_fuzz.roles.known_bugs import FixedFinding, KnownBugs, RunWith, shown_by
 from windlass_fuzz.sources.branches import choose
 from windlass_fuzz.sources.commits import Head
 from windlass_fuzz.sources.harmless import only_documents
@@ -61,12 +60,15 @@ from windlass_fuzz.state.state_file import Runtime
 Age = Literal["new", "old", "flaky"]
 COMPARED: Final = 100  # inputs of a finding that are compared with the base, at most
 FIXED: Final = 10  # this fraction of the budget is added to find what the change fixes
+KNOWN_MS: Final = 60_000  # at least so long for the inputs of fixed bugs
 MAPPING: Final = 4  # this fraction of the budget is added to map tests
 BUILD: Final = "== production-"  # heading of a combination's build log
 _BUILDS: Final = re.compile(rf"^(?={BUILD})", re.MULTILINE)
 FAILS_TOO: Final = "fails too"
+FINE: Final = "runs it fine"
 UNBUILT: Final = "it changes no file that builds and tests depend on"
-RESULTS: Final = ("summary.md", "report.sarif", "result.json")
+RESULT: Final = "result.json"
+RESULTS: Final = ("summary.md", "report.sarif", RESULT)
 MAX_SUMMARY: Final = 60_000  # characters; GitHub shows at most a megabyte
 
 
@@ -97,7 +99,8 @@ class CheckReport(msgspec.Struct, kw_only=True):
     """The result of a check; only `passed` accepts a change, `why` explains it.
 
     `branch` is the solver's branch that the change goes to, unless a base was given. `output` is
-    the output of the change's failed builds, `base_why` says why the base cannot be built.
+    the output of the change's failed builds, `base_why` says why the base cannot be built. `known`
+    is the finding of a fixed bug that the change brings back: the check ended there.
     """
 
     outcome: Literal["passed", "refused", "unhealthy"]
@@ -113,6 +116,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     output: str = ""
     base_why: str = ""
     fixed: list[FixedFinding] = []
+    known: str = ""
 
 
 @dataclass(slots=True)
@@ -167,7 +171,10 @@ class ChangeCheck:
             outcome="unhealthy", base=base, head=head, branch=nearest.name if nearest else "",
             base_why="" if unbuilt is None else unbuilt.why,
         )  # fmt: skip
-        if broken is None:
+        back = await self._brought_back(local, report) if broken is None else None
+        if back is not None:
+            report = back
+        elif broken is None:
             if any(map(self._is_code, changed)):
                 await self._map_tests(solver, local, head)
             report = await self._fuzz(solver, local, report)
@@ -188,34 +195,56 @@ class ChangeCheck:
         found = [one async for one in FindingStore(local).all(self.notify) if one.live]
         checked = [await self._compare(local, one, base, head) for one in found]
         why = fuzzed.why or await self._lost(local, base, fuzzed.combinations)
-        fixed = await self._fixed(local, base, head)
+        fixed: list[FixedFinding] = []
+        async for known, run in self._run_known(local, base, head):
+            fixed = await known.fixed(run, local.now_ms() + self.budget_ms // FIXED)
         return msgspec.structs.replace(
             report, outcome=_outcome(why, checked), why=why, tests=fuzzed.tests,
             chosen_by=fuzzed.chosen_by, statistics=fuzzed.statistics, findings=checked,
             combinations=fuzzed.combinations, fixed=fixed,
         )  # fmt: skip
 
-    async def _fixed(self, local: Pipeline, base: str, head: str) -> list[FixedFinding]:
-        """Returns the open findings of the bucket that the change fixes."""
+    async def _run_known(
+        self, local: Pipeline, base: str, head: str
+    ) -> AsyncIterator[tuple[KnownBugs, RunWith]]:
+        """Yields the findings of the bucket, and what runs their inputs; nothing without one."""
         if self.stored is None:
-            return []
+            return
         stored = self._pipeline(self.stored)
 
-        async def run(finding: Finding) -> BothRuns | None:
+        async def run(finding: Finding, which: Literal["base", "change"]) -> Reproduction | None:
             known = [c for c in combinations_of(self.solver) if c.name == finding.combination]
             if not known:
                 return None
-            builds = BuildCache(local, fresh_folder(self.work / "builds"), known[0].name)
-            before, after = await builds.fetch(base), await builds.fetch(head)
-            if before is None or after is None:
-                return None
-            return BothRuns(
-                await self._run(stored, known[0], before, finding),
-                await self._run(stored, known[0], after, finding),
+            folder = fresh_folder(self.work / "builds")
+            build = await BuildCache(local, folder, known[0].name).fetch(
+                base if which == "base" else head
             )
+            return None if build is None else await self._run(stored, known[0], build, finding)
 
-        until_ms = local.now_ms() + self.budget_ms // FIXED
-        return await fixed_findings(self.solver, stored, run, until_ms, self.notify)
+        yield KnownBugs(self.solver, stored, self.notify), run
+
+    async def _brought_back(self, local: Pipeline, report: CheckReport) -> CheckReport | None:
+        """Returns the report if the change brings a fixed bug back: then it ends there."""
+        until_ms = local.now_ms() + max(self.budget_ms // FIXED, KNOWN_MS)
+        async for known, run in self._run_known(local, report.base, report.head):
+            self.notify("running the inputs of fixed bugs")
+            path = self.work / "known-input"
+            found = await known.brought_back(run, until_ms, path)
+            if found is None:
+                continue
+            found = msgspec.structs.replace(found, found_in=report.head, output_in=report.head)
+            await FindingStore(local).put_input(
+                found.key, path.read_bytes(), Path(found.input).suffix
+            )
+            self.findings.append(found)
+            return msgspec.structs.replace(
+                report,
+                outcome="refused",
+                known=found.key,
+                findings=[_checked(found, "new", Told(FINE))],
+            )
+        return None
 
     async def _map_tests(self, solver: Solver, local: Pipeline, head: str) -> None:
         """Maps which tests reach which functions, unless that is known; may fail."""
@@ -325,7 +354,8 @@ class ChangeCheck:
         folder = fresh_folder(self.work / "closed-inputs")
         if self.stored is None:
             return solver
-        if not await fetch_closed_inputs(self._pipeline(self.stored), folder, self.notify):
+        known = KnownBugs(solver, self._pipeline(self.stored), self.notify)
+        if not await known.fetch_closed_inputs(folder):
             return solver
         corpora = (*solver.seeds.corpora, str(folder))
         seeds = msgspec.structs.replace(solver.seeds, corpora=corpora)
@@ -348,7 +378,7 @@ class ChangeCheck:
             for other in inputs_of(finding):
                 path = self.work / "compared"
                 await FindingStore(local).fetch_input(finding, path, other.name)
-                changed = _shown_by(finding, other, path.read_bytes())
+                changed = shown_by(finding, other, path.read_bytes())
                 now = await self._ask(local, one, before, changed)
                 if now.said != FAILS_TOO and await self._always_fails(local, one, after, changed):
                     finding, told = changed, now
@@ -357,10 +387,7 @@ class ChangeCheck:
         age: Age = "old" if told.said == FAILS_TOO else "new"
         if age == "new" and finding.state == "flaky":
             age = "flaky"
-        return CheckedFinding(
-            key=finding.key, title=finding.title, kind=finding.kind, age=age, base=told.said,
-            input=f"inputs/{input_name(finding)}", size=finding.size, base_title=told.title,
-        )  # fmt: skip
+        return _checked(finding, age, told)
 
     async def _ask(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
@@ -370,7 +397,7 @@ class ChangeCheck:
             titles = [signature.title for signature in result.signatures]
             another = bool(titles) and finding.names.isdisjoint(titles)
             return Told(FAILS_TOO, titles[0] if another else "")
-        return Told("runs it fine" if result.fine else f"cannot tell: the input {result.unclear}")
+        return Told(FINE if result.fine else f"cannot tell: the input {result.unclear}")
 
     async def _always_fails(
         self, local: Pipeline, one: Combination, build: LocalBuild, finding: Finding
@@ -418,7 +445,9 @@ def summary_page(
     """Returns the Markdown summary of a check."""
     verdict = {
         "passed": f"the change was not fuzzed, as {report.why}" if report.why else "no new bug",
-        "refused": "the change introduces a bug",
+        "refused": "the change brings a fixed bug back"
+        if report.known
+        else "the change introduces a bug",
         "unhealthy": f"the change could not be fuzzed: {code(report.why)}",
     }[report.outcome]
     base = f"`{report.base[:12]}`" + (f" on {code(report.branch)}" if report.branch else "")
@@ -430,6 +459,9 @@ def summary_page(
         told = f"The base cannot be built: {code(report.base_why)}. So every bug counts as new."
         lines += [told, ""]
     lines += code_block("Output of the build", report.output)
+    if report.known:
+        said = f"The input of finding `{report.known}` fails again, so that nothing was fuzzed."
+        lines += [said, ""]
     for known in report.fixed:
         lines += [f"It runs the input of finding `{known.key}` fine: {code(known.title)}.", ""]
     if report.findings:
@@ -463,11 +495,11 @@ def _base_text(one: CheckedFinding) -> str:
     return f"{one.base}, as {code(one.base_title)}" if one.base_title else one.base
 
 
-def _shown_by(finding: Finding, one: KeptInput, data: bytes) -> Finding:
-    """Returns a finding with another of its inputs as the representative."""
-    return msgspec.structs.replace(
-        finding, input=one.name, size=one.size, excerpt=excerpt_of(data), binary=binary_of(data)
-    )
+def _checked(finding: Finding, age: Age, told: Told) -> CheckedFinding:
+    return CheckedFinding(
+        key=finding.key, title=finding.title, kind=finding.kind, age=age, base=told.said,
+        input=f"inputs/{input_name(finding)}", size=finding.size, base_title=told.title,
+    )  # fmt: skip
 
 
 def _what_ran(report: CheckReport) -> str:

@@ -4,7 +4,9 @@ With a matrix, this happens for each combination, and findings are closed after 
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.builds.build_runner import BuildFailed, BuildRunner
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.findings.bisect import Bisector
+from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.dating import Dating
 from windlass_fuzz.findings.evidence import Where
 from windlass_fuzz.findings.known import TRIES, Catalogue, KnownFindings
@@ -26,7 +29,9 @@ from windlass_fuzz.findings.triage import Triage
 from windlass_fuzz.findings.untriaged import Untriaged
 from windlass_fuzz.roles.engine_factory import EngineFactory, fresh_folder
 from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state.documents import CommitTimes
 from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.state.state_file import UnreadableState
 
 DATING: Final = 4  # the last quarter of the time for triage is for origins
 
@@ -98,19 +103,10 @@ class FindingsRun:
         known.sickness = sickness
         await known.check(commit, crashes)
         left = max(deadline_ms - self.pipeline.now_ms(), 0)
-        triage = self._triage(build, known, deadline_ms, deadline_ms - left // DATING)
+        triage = await self._triage(build, known, deadline_ms, deadline_ms - left // DATING)
         await triage.dating.date_reopened(known.reopened, commit)
         found = await triage.run(crashes, commit)
         return Examined(known, triage, found)
-
-    async def triage_more(
-        self, seen: Examined, commit: str, build: LocalBuild, crashes: Path, deadline_ms: int
-    ) -> tuple[list[Finding], list[Path]]:
-        """Triages more failures of a build whose known findings are checked; also returns what is
-        left.
-        """
-        triage = self._triage(build, seen.known, deadline_ms)
-        return await triage.run(crashes, commit), triage.left
 
     async def date_on_branches(self, catalogue: Catalogue, deadline_ms: int) -> None:
         """Finds out since when live findings are on their branches, while there is time."""
@@ -131,18 +127,35 @@ class FindingsRun:
         for other in await untriaged.commits():
             if other == commit or self.pipeline.now_ms() >= deadline_ms:
                 continue
-            build = await self.builds.fetch(other)
-            if build is None:
+            if await self.builds.fetch(other) is None:
                 await untriaged.pass_on(other, commit)
-                continue
-            crashes = fresh_folder(self.work / "waiting")
-            await untriaged.fetch(other, crashes)
-            known = await self._known(build, deadline_ms, False)
-            triage = self._triage(build, known, deadline_ms)
-            seen = await triage.run(crashes, other)
-            await known.note_branches(seen)
-            found += seen
-            await untriaged.finish(other, triage.left)
+            else:
+                found += await self.triage_commit(other, deadline_ms)
+        return found
+
+    async def triage_commit(
+        self, commit: str, deadline_ms: int, looked: set[str] | None = None
+    ) -> list[Finding]:
+        """Triages the inputs of a commit that are in the bucket, if it has a build.
+
+        While the commit is fuzzed, inputs that show nothing new are left: the bucket is asked for
+        new ones again, and `looked` are the keys of those that were run before.
+        """
+        build = await self.builds.fetch(commit)
+        crashes = fresh_folder(self.work / "waiting")
+        untriaged = Untriaged(self.pipeline, self.where.combination)
+        keys = await untriaged.fetch(commit, crashes, looked or ())
+        if build is None or not keys:
+            return []
+        known = await self._known(build, deadline_ms, False)
+        triage = await self._triage(build, known, deadline_ms)
+        triage.only_new = looked is not None
+        triage.drop_done = partial(untriaged.drop_done, commit)
+        found = await triage.run(crashes, commit)
+        await known.note_branches(found)
+        await untriaged.finish(commit, triage.left, keys)
+        if looked is not None:
+            looked.update(keys)
         return found
 
     def bisector(self) -> Bisector:
@@ -166,7 +179,7 @@ class FindingsRun:
             known.catalogue = self.catalogue
         return known
 
-    def _triage(
+    async def _triage(
         self, build: LocalBuild, known: KnownFindings, deadline_ms: int, until_ms: int | None = None
     ) -> Triage:
         """Returns the triage until `until_ms`, whose searches for origins end at the deadline."""
@@ -176,8 +189,22 @@ class FindingsRun:
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
             scratch, clock, deadline_ms if until_ms is None else until_ms, known.catalogue,
-            self.notify, where=self.where, built_at_ms=build.metadata.built_at_ms,
+            Claims(self.pipeline, deadline_ms), self.notify, where=self.where,
+            moments=await self._moments(build),
         )  # fmt: skip
+
+    async def _moments(self, build: LocalBuild) -> dict[str, int]:
+        """Returns when a commit was made, seen by the manager, built and scheduled."""
+        commit, times = build.metadata.commit, CommitTimes()
+        with suppress(UnreadableState):
+            times = await self.pipeline.times.read()
+        known = {
+            "committed": await self.mirror.committed_ms(commit),
+            "pushed": times.pushed.get(commit, 0),
+            "built": build.metadata.built_at_ms,
+            "scheduled": times.scheduled.get(commit, 0),
+        }
+        return {name: at for name, at in known.items() if at}
 
     def _dating(
         self, bisector: Bisector, catalogue: Catalogue, scratch: Path, deadline_ms: int

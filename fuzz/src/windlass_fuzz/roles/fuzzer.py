@@ -45,8 +45,7 @@ from windlass_fuzz.state.lease_keeper import LEASE_MS, while_held
 from windlass_fuzz.state.leases import HeldLease, process_name
 from windlass_fuzz.state.pipeline import Pipeline
 from windlass_fuzz.statistics.history import RunPoint, record_run
-from windlass_fuzz.trackers.filing import IssueFiler
-from windlass_fuzz.trackers.options import issue_options
+from windlass_fuzz.trackers.filing import update_issues
 
 RESERVE: Final = 10  # a tenth of the budget is reserved for triage
 MIN_RESERVED_MS: Final = 5_000
@@ -91,13 +90,15 @@ class RunBounds(NamedTuple):
     budget_ms: int = 0
     until_bug: bool = False
     quiet_ms: int = 0
+    triage_elsewhere: bool = False
 
 
 @dataclass(slots=True)
 class Fuzzer:
     """One run for one commit; `notify` gets messages, `on_progress` the statistics.
 
-    The commit's changes are computed against `base`, or else against its first parent.
+    The commit's changes are computed against `base`, or else against its first parent. With
+    `triage_elsewhere`, jobs of the role triage file findings while it runs.
     """
 
     solver: Solver
@@ -110,6 +111,7 @@ class Fuzzer:
     until_bug: bool = False
     quiet_ms: int = 0  # 0: what the solver file says
     base: str | None = None
+    triage_elsewhere: bool = False
     _issues: list[str] = field(default_factory=list)
 
     async def run_once(self, commit: str | None = None) -> FuzzReport:
@@ -202,7 +204,7 @@ class Fuzzer:
         site = RunSite(
             self.pipeline, self.work, mirror, sources, commit, self.base, self.until_bug,
             self.quiet_ms or self.solver.quiet_ms, self.notify, self.on_progress,
-            self._file_issues,
+            None if self.triage_elsewhere else self._file_issues,
         )  # fmt: skip
         runs = AllRuns(self.solver, site, limits)
         await runs.run(began)
@@ -296,18 +298,7 @@ class Fuzzer:
         )
 
     async def _file_issues(self) -> None:
-        """Updates issues; if the project does not answer, the next run does it."""
-        options = issue_options(self.solver.issues)
-        if options is None:
-            return
-        tracker = IssueFiler(options, self.solver.name, self.pipeline.runtime.clock)
-        try:
-            settled = await tracker.sync_all(FindingStore(self.pipeline), self.notify)
-            self._issues += [finding.issue for finding in settled]
-        except WindlassError as error:
-            self.notify(f"could not update issues: {error}")
-        finally:
-            await tracker.close()
+        self._issues += await update_issues(self.solver, self.pipeline, self.notify)
 
     async def _save_results(self, runs: AllRuns, report: FuzzReport) -> None:
         """Stores the report and adds the run to the history."""

@@ -10,23 +10,32 @@ this one too.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.values.errors import WindlassError
 from windlass_fuzz.buckets.layout import BUILDS_KEPT_MS, builds_prefix, check_commit
 from windlass_fuzz.config.branch_names import matches
 from windlass_fuzz.config.solver_file import CommitSettings
 from windlass_fuzz.sources.commits import Commit, CommitSource, History, Watched
 from windlass_fuzz.state import rules
-from windlass_fuzz.state.documents import BranchProgress, BuildQueue, Schedule, State
+from windlass_fuzz.state.documents import (
+    BranchProgress,
+    BuildQueue,
+    CommitTimes,
+    Schedule,
+    State,
+)
 from windlass_fuzz.state.pipeline import Pipeline
 
 DAY_MS: Final = 86_400_000
 LOOK_BACK: Final = 100  # newest commits of a branch whose order we know, and that can come back
 MAX_REFILL: Final = 32  # commits whose builds are looked for when too few are scheduled
 WAITING: Final = 1_000  # maximum commits of a branch that wait for their builds
+TIMED: Final = 1_000  # commits whose times we remember
 UNWATCHED: Final = 100  # unwatched branches that we remember
 
 
@@ -128,6 +137,7 @@ class Manager:
             builds_prefix(self._pipeline.solver), BUILDS_KEPT_MS, now_ms
         )
         gone = self._gone(watched, state, now_ms)
+        await self._record_times(queued, changes.scheduled)
         await self._record_progress(lines, watched, gone, now_ms)
         first = lines[0].history
         return ManagerReport(
@@ -377,6 +387,25 @@ class Manager:
             for name, one in since.items()
             if self._several and (name in self._wanted or now_ms - one.gone_at_ms < BUILDS_KEPT_MS)
         }
+
+    async def _record_times(self, pushed: Iterable[str], scheduled: Iterable[str]) -> None:
+        """Records for time lines when commits were seen for the first time, and scheduled.
+
+        Nothing depends on it, so that a run may fail to write it.
+        """
+        now_ms = self._pipeline.now_ms()
+
+        def with_these(known: Mapping[str, int], commits: Iterable[str]) -> dict[str, int]:
+            both = {**dict.fromkeys(commits, now_ms), **known}
+            return dict(sorted(both.items(), key=lambda one: one[1])[-TIMED:])
+
+        def change(times: CommitTimes) -> CommitTimes:
+            return CommitTimes(
+                with_these(times.pushed, pushed), with_these(times.scheduled, scheduled)
+            )
+
+        with suppress(WindlassError):
+            await self._pipeline.times.update(change)
 
     async def _record_progress(
         self, lines: Sequence[_Line], watched: Watched, gone: Mapping[str, BranchProgress],

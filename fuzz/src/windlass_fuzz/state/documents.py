@@ -113,11 +113,12 @@ class Lease(msgspec.Struct, frozen=True):
 
 
 class Leases(NamedTuple):
-    """`leases.json`: who builds and who fuzzes which commit."""
+    """`leases.json`: who builds and who fuzzes which commit, and who triages which bug."""
 
     build: Mapping[str, Lease] = {}
     fuzz: Mapping[str, Lease] = {}
     rest: Mapping[str, Any] = {}
+    triage: Mapping[str, Lease] = {}
 
 
 class BadRuns(msgspec.Struct, frozen=True):
@@ -137,6 +138,13 @@ class Health(NamedTuple):
     commits: Mapping[str, BadRuns] = {}
     combinations: Mapping[str, BadRuns] = {}
     rest: Mapping[str, Any] = {}
+
+
+class CommitTimes(msgspec.Struct, frozen=True):
+    """`times.json`: when the manager saw that a commit was pushed, and when it scheduled it."""
+
+    pushed: Mapping[str, int] = {}
+    scheduled: Mapping[str, int] = {}
 
 
 class MalformedFile(ValueError):
@@ -338,13 +346,15 @@ def _read_leases(body: bytes, _: Mapping[str, str]) -> tuple[Leases, Version]:
     try:
         build = msgspec.convert(fields.pop("build", {}), dict[str, Lease])
         fuzz = msgspec.convert(fields.pop("fuzz", {}), dict[str, Lease])
+        triage = msgspec.convert(fields.pop("triage", {}), dict[str, Lease])
     except msgspec.ValidationError as error:
         raise MalformedFile(str(error)) from None
-    return Leases(build, fuzz, fields), version
+    return Leases(build, fuzz, fields, triage), version
 
 
 def _write_leases(leases: Leases, version: Version) -> tuple[bytes, dict[str, str]]:
-    return _object({"build": leases.build, "fuzz": leases.fuzz}, {}, leases.rest, version)
+    more = {"triage": leases.triage} if leases.triage else {}
+    return _object({"build": leases.build, "fuzz": leases.fuzz}, more, leases.rest, version)
 
 
 def _read_health(body: bytes, _: Mapping[str, str]) -> tuple[Health, Version]:
@@ -375,4 +385,5 @@ SCHEDULE: Final[Codec[Schedule]] = Codec(
     "fuzzing-schedule.json", (), _read_schedule, _write_schedule
 )
 LEASES: Final = Codec("leases.json", Leases(), _read_leases, _write_leases)
+TIMES: Final = struct_codec("times.json", CommitTimes, CommitTimes())
 HEALTH: Final = Codec("health.json", Health(), _read_health, _write_health)

@@ -18,7 +18,7 @@ from windlass.domain.values.errors import Conflict
 from windlass_fuzz.state.documents import Lease, Leases
 from windlass_fuzz.state.state_file import StateFile
 
-Work = Literal["build", "fuzz"]
+Work = Literal["build", "fuzz", "triage"]
 
 BUILD_TRIES: Final = 3
 
@@ -111,12 +111,11 @@ class LeaseStore:
         return self._of(await self._state_file.read())
 
     def _of(self, leases: Leases) -> Mapping[str, Lease]:
-        return leases.build if self._work == "build" else leases.fuzz
+        table: Mapping[str, Lease] = getattr(leases, self._work)
+        return table
 
     def _with(self, leases: Leases, table: Mapping[str, Lease]) -> Leases:
-        if self._work == "build":
-            return leases._replace(build=table)
-        return leases._replace(fuzz=table)
+        return leases._replace(**{self._work: table})
 
     def _refuse_unless_ours(self, table: Mapping[str, Lease], commit: str, token: str) -> None:
         if not _is_ours(table.get(commit), token):
@@ -124,10 +123,9 @@ class LeaseStore:
             raise self._lost(commit, holder)
 
     def _lost(self, commit: str, holder: str) -> Conflict:
-        doing = "build" if self._work == "build" else "fuzz"
         return Conflict(
             "lease_lost",
-            f"we no longer hold the lease to {doing} {commit}: {holder} holds it; nothing was "
+            f"we no longer hold the lease to {self._work} {commit}: {holder} holds it; nothing was "
             "changed",
         )
 

@@ -11,7 +11,9 @@ from windlass_fuzz.state.documents import (
     QUEUE,
     SCHEDULE,
     STATE,
+    TIMES,
     BuildQueue,
+    CommitTimes,
     Health,
     Leases,
     Schedule,
@@ -49,7 +51,9 @@ class Pipeline:
         self.leases: StateFile[Leases] = StateFile(
             bucket, state_key(solver, LEASES.file), LEASES, runtime
         )
-
+        self.times: StateFile[CommitTimes] = StateFile(
+            bucket, state_key(solver, TIMES.file), TIMES, runtime
+        )
         self.health: StateFile[Health] = StateFile(
             bucket, state_key(solver, HEALTH.file), HEALTH, runtime
         )

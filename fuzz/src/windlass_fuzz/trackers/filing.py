@@ -12,13 +12,15 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from windlass.domain.values.errors import Conflict, NotFound
+from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.domain.values.quantities import format_moment
 from windlass.ports.clock import Clock
+from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.severity import by_severity
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.sources.http_api import Refused
+from windlass_fuzz.state.pipeline import Pipeline
 from windlass_fuzz.trackers.branch_notes import has_branch_news, told_now
 from windlass_fuzz.trackers.github import GitHubTracker
 from windlass_fuzz.trackers.gitlab import GitLabTracker
@@ -30,7 +32,7 @@ from windlass_fuzz.trackers.issue_text import (
     summary_of,
     text_of,
 )
-from windlass_fuzz.trackers.options import IssueOptions, TrackerName
+from windlass_fuzz.trackers.options import IssueOptions, TrackerName, issue_options
 from windlass_fuzz.trackers.tracker import IssueText, Tracker
 from windlass_fuzz.trackers.webhook import WebhookTracker
 
@@ -308,3 +310,22 @@ async def _set(store: FindingStore, finding: Finding, **changes: Any) -> Finding
     return await store.update(
         finding.key, lambda known: msgspec.structs.replace(known or finding, **changes)
     )
+
+
+async def update_issues(
+    solver: Solver, pipeline: Pipeline, notify: Callable[[str], None]
+) -> list[str]:
+    """Updates issues and returns their addresses; if the project does not answer, the next run
+    does it.
+    """
+    options = issue_options(solver.issues)
+    if options is None:
+        return []
+    filer = IssueFiler(options, solver.name, pipeline.runtime.clock)
+    try:
+        return [one.issue for one in await filer.sync_all(FindingStore(pipeline), notify)]
+    except WindlassError as error:
+        notify(f"could not update issues: {error}")
+        return []
+    finally:
+        await filer.close()

@@ -1,8 +1,8 @@
 """Suggests existing names in place of misspelt ones, by asking the server for the known names."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
 from windlass.cli.options.connection import Connection
 from windlass.cli.output.text import YELLOW, warn
@@ -11,6 +11,7 @@ from windlass.domain.values.names import did_you_mean
 
 # Queues that every installation has, even before they hold a job.
 STANDARD_QUEUES: Final = ("live", "default", "batch")
+LISTED: Final = ("template", "schedule", "pool", "worker")  # kinds whose names can be listed
 ALLOWED_TASKS: Final = "tasks_allowlist"
 
 
@@ -20,10 +21,10 @@ def suggesting(at: Connection) -> Iterator[None]:
     try:
         yield
     except NotFound as error:
-        find = _NAMES.get(error.kind)
-        if find is None or error.hint:
+        if error.kind not in LISTED or error.hint:
             raise
-        hint = did_you_mean(str(error.id), find(at))
+        names = [one["name"] for one in _listed(at, f"{error.kind}s")]
+        hint = did_you_mean(str(error.id), names)
         raise NotFound(error.kind, error.id, hint) from None
 
 
@@ -33,7 +34,8 @@ def warn_of_typos(at: Connection, queue: str | None, task: str | None) -> None:
     New names are allowed, so this is no error.
     """
     try:
-        if queue and (hint := _hint(queue, queue_names(at))):
+        known = queue_names(at) if queue else []
+        if queue and queue not in known and (hint := did_you_mean(queue, known)):
             warn(f"warning: queue {queue} does not exist yet{hint}", YELLOW)
         if task:
             _warn_of_task(task, task_names(at))
@@ -53,53 +55,16 @@ def _warn_of_task(task: str, known: list[str]) -> None:
 
 def queue_names(at: Connection) -> list[str]:
     """Returns the names of the standard queues and of those on the server."""
-    from windlass.messages.workers import QueueList
-
-    found = at.call("GET", "/api/v1/queues", QueueList).queues
-    return [*STANDARD_QUEUES, *(queue.name for queue in found)]
+    return [*STANDARD_QUEUES, *(queue["name"] for queue in _listed(at, "queues"))]
 
 
 def task_names(at: Connection) -> list[str]:
     """Returns the tasks that the known workers can run."""
-    from windlass.messages.workers import WorkerList
-
-    found = at.call("GET", "/api/v1/workers", WorkerList).workers
-    return [task for worker in found for task in worker.metadata.get(ALLOWED_TASKS, ())]
+    workers = _listed(at, "workers")
+    return [task for worker in workers for task in worker["metadata"].get(ALLOWED_TASKS, ())]
 
 
-def _hint(name: str, known: list[str]) -> str:
-    return "" if name in known else did_you_mean(name, known)
-
-
-def _templates(at: Connection) -> list[str]:
-    from windlass.messages.schedules import TemplateList
-
-    found = at.call("GET", "/api/v1/templates", TemplateList)
-    return [template.name for template in found.templates]
-
-
-def _schedules(at: Connection) -> list[str]:
-    from windlass.messages.schedules import ScheduleList
-
-    found = at.call("GET", "/api/v1/schedules", ScheduleList)
-    return [schedule.name for schedule in found.schedules]
-
-
-def _pools(at: Connection) -> list[str]:
-    from windlass.messages.pools import PoolList
-
-    return [pool.name for pool in at.call("GET", "/api/v1/pools", PoolList).pools]
-
-
-def _workers(at: Connection) -> list[str]:
-    from windlass.messages.workers import WorkerList
-
-    return [worker.name for worker in at.call("GET", "/api/v1/workers", WorkerList).workers]
-
-
-_NAMES: Final[dict[str, Callable[[Connection], list[str]]]] = {
-    "template": _templates,
-    "schedule": _schedules,
-    "pool": _pools,
-    "worker": _workers,
-}
+def _listed(at: Connection, what: str) -> list[dict[str, Any]]:
+    """Returns all queues, workers, … of the server."""
+    found: list[dict[str, Any]] = at.call("GET", f"/api/v1/{what}", dict[str, Any])[what]
+    return found

@@ -12,7 +12,6 @@ import msgspec
 from cyclopts import Parameter
 
 from windlass.cli.options.flags import Misused
-from windlass.clock import RealClock
 from windlass.domain.job.forms import JSON, NUMBER, PRIORITY, SWITCH
 from windlass.domain.job.job import OPTIONS, JobOption, JobSpec
 from windlass.domain.values.errors import InvalidInput
@@ -47,8 +46,8 @@ COMMAND_FLAGS: Final = {
     ),
     "env": CommandFlag(
         "--env",
-        "An environment variable of the command, NAME=VALUE; NAME alone has the value it has "
-        "here. Repeatable.",
+        "An environment variable of the command, NAME=VALUE; NAME alone takes its value from "
+        "your environment. Repeatable.",
     ),
 }
 _FIELD: Final = re.compile(r"(?:jobs(?:\[\d+\])?\.)?(\w+)(.*)", re.DOTALL)
@@ -66,9 +65,8 @@ class _JobOptions:
             raise Misused("nothing to run: give a command after --, or --task")
         if task is not None and command:
             raise Misused("--task and a command after -- exclude each other: give one of them")
-        now = RealClock().now_ms()
         fields = {
-            name: _read(FLAGS[name], value, now)
+            name: _read(FLAGS[name], value)
             for name, value in given.items()
             if value is not None and value is not False  # 0 is a value
         }
@@ -200,11 +198,11 @@ def _flag_of(field: str, is_command: bool) -> str | None:
     return f"{FLAGS[match[1]].flag}{match[2]}"
 
 
-def _read(option: JobOption, value: Any, now: int) -> Any:
+def _read(option: JobOption, value: Any) -> Any:
     if option.form is JSON:
         return _arguments(value)
     texts = value if isinstance(value, list) else [str(value)]
-    return option.form.read(texts, str(option.flag), now)
+    return option.form.of_texts(texts, str(option.flag))
 
 
 def _arguments(text: str) -> Any:

@@ -50,7 +50,7 @@ EnvFile = Annotated[Path | None, Parameter(env_var=FILE_VARIABLE, show_env_var=F
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class JobVariables:
-    """What jobs find in their environment, beside a short list. WINDLASS_… never pass.
+    """Variables that jobs see, besides a short list; never those that start with WINDLASS_.
 
     Parameters
     ----------

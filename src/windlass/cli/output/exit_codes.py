@@ -19,7 +19,7 @@ EXIT_CODES: Final = {
     USAGE: "an argument, option or setting is invalid; nothing was done",
     UNREACHABLE: "no server is known, none answers there, or its certificate is not trusted",
     NOT_FOUND: "the job, worker, … does not exist; no job to prioritize matches the filter",
-    REFUSED: "the server or the store refused it, or a part: not allowed, conflict, unavailable",
+    REFUSED: "the server or the store refused all or part: not allowed, conflict, unavailable",
     INTERRUPTED: "interrupted from the keyboard",
 }
 

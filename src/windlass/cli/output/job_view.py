@@ -8,15 +8,11 @@ import msgspec
 from windlass.cli.output.tables import WHOLE, print_table
 from windlass.cli.output.text import BOLD, say
 from windlass.clock import RealClock
-from windlass.domain.explain.equivalents import flag_texts
 from windlass.domain.explain.explanation import Estimate
-from windlass.domain.job.forms import SWITCH, Backoff, milliseconds
-from windlass.domain.job.job import OPTIONS
 from windlass.domain.matching.functions import MISSING
 from windlass.domain.matching.indices import show_indices
 from windlass.domain.values.quantities import (
     counted,
-    format_duration,
     parse_moment,
     readable_duration,
     readable_size,
@@ -28,7 +24,7 @@ _ELSEWHERE: Final = frozenset(
     {"task", "args", "name", "queue", "priority", "namespace", "workflow", "labels", "key",
      "key_for", "submitted_by", "requires", "resources", "timeout", "idle_timeout", "not_before",
      "start_before", "finish_before", "after", "after_any", "retries", "retry_on", "no_retry_on",
-     "backoff"}
+     "backoff", "isolation"}
 )  # fmt: skip
 
 
@@ -43,7 +39,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
         *_origin(job),
         *_demands(job),
         ("worker", job.worker),
-        ("isolation", isolation),
+        ("isolation", isolation or job.options.get("isolation")),
         ("holds", show_indices(job.indices) or None),
         ("starts", _estimate(job.estimated_start)),
         ("ends", _estimate(job.estimated_end) or _overdue(job)),
@@ -95,7 +91,7 @@ def print_job(job: Job, isolation: str | None = None) -> None:
 
 
 def _origin(job: Job) -> list[tuple[str, Any]]:
-    """Returns where a job belongs, and what it is found by."""
+    """Returns where a job belongs, and its labels and key."""
     window = job.key_for
     if isinstance(window, int | float):
         window = f"for {readable_duration(round(window * 1000))}"
@@ -123,15 +119,9 @@ def _demands(job: Job) -> list[tuple[str, Any]]:
 
 
 def _other_options(job: Job) -> list[tuple[str, str]]:
-    """Returns the options that were set and that no other row is about, as flags write them."""
-    rows = []
-    for name, option in OPTIONS.items():
-        value = getattr(job, name, None)
-        if name in _ELSEWHERE or value in (None, [], option.default):
-            continue
-        text = "yes" if option.form is SWITCH else ", ".join(flag_texts(option.form, value))
-        rows.append((name.replace("_", " "), text))
-    return rows
+    """Returns the options that were set and that no other row is about."""
+    others = ((name, text) for name, text in job.options.items() if name not in _ELSEWHERE)
+    return [(name.replace("_", " "), text) for name, text in others]
 
 
 def show_timeout(job: Job) -> str | None:
@@ -204,19 +194,9 @@ def _retries(job: Job) -> str | None:
     if job.no_retry_on:
         parts.append(f"not on {', '.join(job.no_retry_on)}")
     if job.backoff is not None:
-        parts.append(f"backoff {_backoff(job.backoff)}")
+        parts.append(f"backoff {job.options['backoff']}")
     asked = job.retries is not None or job.retry_count
     return "; ".join(parts) if asked or len(parts) > 1 else None
-
-
-def _backoff(backoff: Backoff) -> str:
-    """Shows a backoff as it is written as a flag."""
-    shown = {
-        name: format_duration(milliseconds(value) or 0) if name in ("initial", "max") else value
-        for name, value in msgspec.structs.asdict(backoff).items()
-        if value is not None
-    }
-    return ",".join(f"{name}={value}" for name, value in shown.items())
 
 
 def _usual(known: RunStatistics | None) -> str | None:
@@ -239,7 +219,8 @@ def _estimate(estimate: Estimate | None) -> str | None:
     """Shows an estimated time and its range."""
     if estimate is None:
         return None
-    likely, first, last = map(_second, (estimate.likely, estimate.earliest, estimate.latest))
+    moments = (estimate.likely, estimate.earliest, estimate.latest)
+    likely, first, last = (f"{moment[:19]}Z" for moment in moments)
     around = f"about {likely[:10]} {likely[11:]}"
     return around if first == last else f"{around} ({first[11:]} to {last[11:]})"
 
@@ -256,10 +237,6 @@ def expected(job: Job) -> str | None:
         return None
     rounded = left // 60_000 * 60_000 if left > 120_000 else left // 1_000 * 1_000
     return f"{'start' if job.estimated_start else 'end'} in {readable_duration(rounded)}"
-
-
-def _second(moment: str) -> str:
-    return moment[:19] + "Z"
 
 
 def _priority(priority: Priority) -> str:

@@ -45,7 +45,7 @@ class _Forward(logging.Handler):
 
 
 def _for_people(logger: Any, method: str, entry: Entry) -> Entry:
-    """Leaves out what the line says already, and makes what came from outside harmless.
+    """Leaves out repeated facts, and escapes text from outside.
 
     A line about an event has the time of the event, which may be a second before that of the line.
     Names and reasons come from jobs and callers. Only tracebacks have several lines.

@@ -1,7 +1,7 @@
 """The help of commands with many options: the most used first, and a way to see the rest."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Final
 
 from cyclopts import App
 from cyclopts.help import DefaultFormatter, HelpEntry, HelpPanel
@@ -68,33 +68,26 @@ def print_sorted_help(app: App, words: Sequence[str], *, whole: bool) -> bool:
     return True
 
 
-class SortedHelp:
+class SortedHelp(DefaultFormatter):
     """Formats help with the needed options first, and the others only if it is `whole`."""
 
     def __init__(self, needed: Collection[str], whole: bool) -> None:
+        super().__init__()
         self._places = {name: place for place, name in enumerate(needed)}
         self._whole = whole
         self.left_out = 0
 
-    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
-        """Prints how the command is called."""
-        DefaultFormatter().render_usage(console, options, usage)
-
-    def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
-        """Prints what the command does."""
-        DefaultFormatter().render_description(console, options, text)
-
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Prints one group of commands or options, unless nothing of it is needed."""
         if panel.format == "command":
-            DefaultFormatter()(console, options, panel)
+            super().__call__(console, options, panel)
             return
         kept = sorted(panel.entries, key=self._place)
         if not self._whole:
             kept = [one for one in kept if self._place(one) < len(self._places)]
         self.left_out += len(panel.entries) - len(kept)
         if kept:
-            DefaultFormatter()(console, options, panel.copy(entries=kept))
+            super().__call__(console, options, panel.copy(entries=kept))
 
     def _place(self, entry: HelpEntry) -> int:
         """Returns where an entry belongs: arguments come first, other options last."""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from windlass.cli.output.escaping import escape_line
-from windlass.cli.output.text import DIM, say
+from windlass.cli.output.text import DIM, print_json, say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -109,7 +109,7 @@ _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?Z")
 
 
 class Layout(NamedTuple):
-    """What a table does where room is short."""
+    """What a table leaves out or shortens in a narrow terminal."""
 
     spare: Sequence[str] = ()  # columns that are left out, the first one first
     cut: Collection[str] = CUT  # columns whose values are cut
@@ -141,6 +141,21 @@ def print_table(
     # A program that reads a pipe needs whole values more than narrow lines.
     shown = console if console.is_terminal else Console(width=PIPE_WIDTH)
     shown.print(make_table(columns, rows, shown.width, layout))
+
+
+def print_rows(
+    found: object,
+    json: bool,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    empty: str,
+    layout: Layout = ALL_COLUMNS,
+) -> None:
+    """Prints what was found as JSON if that was asked for, else as a table."""
+    if json:
+        print_json(found)
+    else:
+        print_table(columns, rows, empty, layout)
 
 
 def make_table(
@@ -179,7 +194,7 @@ def _column(n: int, name: str, cells: Sequence[Sequence[str]]) -> Column:
 
 
 def _fitted(cell: str, cut: bool) -> "Text":
-    """Cuts values that may be long to the room that is left, so that each row is one line."""
+    """Returns a cell; one that may be `cut` ends in an ellipsis where it does not fit."""
     from rich.text import Text
 
     text = Text(cell, style=STYLES.get(cell, ""))

@@ -57,12 +57,17 @@ def print_json(value: Any) -> None:
     sys.stdout.write(escape_json(text.decode()) + "\n")
 
 
+def print_answer(value: Any, json: bool, text: object) -> None:
+    """Prints an answer as JSON if that was asked for, else as one line."""
+    if json:
+        print_json(value)
+    else:
+        say(text)
+
+
 def print_change(changed: "Changed", json: bool) -> None:
     """Prints whether a command changed anything."""
-    if json:
-        print_json(changed)
-    else:
-        say("done" if changed.applied else "nothing to do")
+    print_answer(changed, json, "done" if changed.applied else "nothing to do")
 
 
 def copy_log(chunks: Iterable[bytes], raw: bool = False) -> None:

@@ -57,5 +57,5 @@ async def _say_why(job: AsyncJob[Any]) -> None:
 
 
 def _without_durations(text: str) -> str:
-    """Returns a reason as it is compared: time that passes does not make it a new one."""
+    """Returns a reason without its durations, which change while it stays the same."""
     return _DURATION.sub("…", text)

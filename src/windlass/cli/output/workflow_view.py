@@ -82,6 +82,15 @@ def remark_on(job: Job) -> str | None:
 
 
 def jobs_of(client: Client, number: int, limit: int | None = None) -> list[Job]:
-    """Returns a workflow's jobs in submission order; with a limit, the newest ones."""
-    found = client.workflow(number).jobs() if limit is None else client.jobs(limit, workflow=number)
+    """Returns a workflow's jobs in submission order.
+
+    With a limit, those that failed or run come before newer ones.
+    """
+    if limit is None:
+        found = client.workflow(number).jobs()
+    else:
+        found = client.jobs(limit, workflow=number, state=["failed", "rejected", "running"])
+        known = {job.id for job in found}
+        newest = client.jobs(limit, workflow=number) if len(found) < limit else []
+        found = [*found, *(job for job in newest if job.id not in known)][:limit]
     return sorted(found, key=lambda job: job.id)

@@ -36,7 +36,7 @@ FEW: Final = 8  # Up to this many jobs of one entry get a line each.
 POLL_SECONDS: Final = 1
 LINES_AROUND: Final = 4  # the progress, the name, what is hidden, and the cursor
 URGENT: Final = ("failed", "rejected", "timed_out", "running")
-# What a person looks for first; states that are not named here come last.
+# The most urgent state first; states that are not named here come last.
 URGENCY: Final = {
     state: rank
     for rank, state in enumerate(
@@ -159,7 +159,7 @@ def draw(info: Workflow, jobs: Iterable[Job], room: int) -> Tree:
 
 
 def _with_room(entries: Mapping[str, Sequence[Job]], room: int) -> set[str]:
-    """Returns the entries to show: all, or those that matter most and the lines they need."""
+    """Returns the entries to show: all, or the most urgent ones that fit."""
     kept: set[str] = set()
     drawn: set[str] = set()  # nested workflows that have their line
     left = room
@@ -210,7 +210,7 @@ def _add_alike(branch: Tree, name: str, jobs: Sequence[Job]) -> None:
 
 
 def _named(alike: Sequence[Job]) -> Sequence[Job]:
-    """Returns the jobs of an entry that get a line: all of a few, else those that matter most."""
+    """Returns the jobs of an entry that get a line of their own: a few, or the most urgent."""
     if len(alike) <= FEW:
         return alike
     urgent = [job for job in alike if job.state in URGENT]

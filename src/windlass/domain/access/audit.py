@@ -50,9 +50,7 @@ class Repeats:
         self._counted: dict[Hashable, _Counted] = {}
 
     def repeat(self, key: Hashable) -> bool:
-        """Counts a call that has already been repeated, the cheap and common case; returns whether
-        it did.
-        """
+        """Counts a call that was repeated before, the common case; returns whether it was."""
         counted = self._counted.get(key)
         if counted is None or not counted.calls:
             return False

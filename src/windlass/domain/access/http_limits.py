@@ -15,106 +15,100 @@ class HttpLimits(Struct, frozen=True, kw_only=True):
     """Limits of connections and requests; whatever exceeds one is refused early and cheaply."""
 
     header_bytes: Annotated[
-        int,
-        doc("bytes", "Maximum size of one request's line and headers.", least=MIN_HEADERS),
+        int, doc("Maximum size of one request's line and headers.", "bytes", least=MIN_HEADERS)
     ] = 32 * 1024
     header_count: Annotated[
-        int, doc("headers", "Maximum number of headers in one request.", least=8)
+        int, doc("Maximum number of headers in one request.", "headers", least=8)
     ] = 100
     header_timeout_ms: Annotated[
         int,
         doc(
-            "ms",
             "Headers must be complete this long after the first byte, and the first request or "
             "TLS handshake this long after the connection.",
             least=1,
         ),
     ] = 10_000
     body_timeout_ms: Annotated[
-        int, doc("ms", "The time over which the speed of a request body is measured.", least=1)
+        int, doc("The time over which the speed of a request body is measured.", least=1)
     ] = 20_000
     body_rate: Annotated[
         int,
         doc(
-            "bytes",
             "Minimum speed of a request body in bytes per second; a slower one is refused. 0: "
             "any speed.",
+            "bytes",
         ),
     ] = 500
     send_timeout_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "A client that reads nothing of a response for this long is disconnected.",
-            least=1,
-        ),
+        doc("A client that reads nothing of a response for this long is disconnected.", least=1),
     ] = 120_000
     idle_timeout_ms: Annotated[
-        int, doc("ms", "An idle connection is closed after this.", least=1_000)
+        int, doc("An idle connection is closed after this.", least=1_000)
     ] = 75_000
     connections: Annotated[
         int,
         doc(
-            "connections",
             "Maximum number of connections; the limit of open files may lower it.",
+            "connections",
             least=1,
         ),
     ] = 20_000
     connections_per_caller: Annotated[
         int,
         doc(
+            "Maximum connections per token, or per address without a token; a new one replaces "
+            "the oldest idle one.",
             "connections",
-            "Maximum connections per token, or per address without a token; a new one "
-            "replaces the oldest idle one.",
             least=1,
         ),
     ] = 2_000
     requests_per_caller: Annotated[
         int,
         doc(
+            "Maximum concurrent requests per token, or per address without a token; waiting ones "
+            "count.",
             "requests",
-            "Maximum concurrent requests per token, or per address without a token; waiting "
-            "ones count.",
             least=1,
         ),
     ] = 1_000
     costly_per_caller: Annotated[
         int,
         doc(
-            "requests",
             "The same, for requests that read a lot: explain, filtered lists, verify.",
+            "requests",
             least=1,
         ),
     ] = 8
     sign_ins_per_minute: Annotated[
         int,
         doc(
+            "Maximum requests per address to begin or finish a browser's sign-in; each sign-in "
+            "takes two.",
             "requests",
-            "Maximum requests per address to begin or finish a browser's sign-in; each "
-            "sign-in takes two.",
             least=2,
         ),
     ] = 120
     body_memory: Annotated[
-        int, doc("bytes", "Maximum bytes of large request bodies in memory at once.", least=2**20)
+        int, doc("Maximum bytes of large request bodies in memory at once.", "bytes", least=2**20)
     ] = 512 * 2**20
     body_memory_per_caller: Annotated[
-        int, doc("bytes", "The same, for one caller.", least=2**20)
+        int, doc("The same, for one caller.", "bytes", least=2**20)
     ] = 256 * 2**20
     trusted_proxies: Annotated[
         tuple[str, ...],
         doc(
-            "networks",
             "Proxies whose X-Forwarded-For names the caller, and whose connections are not "
             "limited by address.",
+            "networks",
         ),
     ] = ()
     host_names: Annotated[
         tuple[str, ...],
         doc(
-            "names",
             "Names under which clients reach the server. If there are any, requests to other "
             "names are refused.",
+            "names",
         ),
     ] = ()
 

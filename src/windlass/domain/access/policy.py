@@ -17,43 +17,38 @@ class AccessPolicy(Struct, frozen=True):
     """The priorities each role may set, whose jobs submitters may change, token lifetimes."""
 
     submitter_priority_min: Annotated[
-        int, doc("levels", "The lowest priority that a submitter may set.", least=-LEVEL_LIMIT)
+        int, doc("The lowest priority that a submitter may set.", "levels", least=-LEVEL_LIMIT)
     ] = -LEVEL_LIMIT
     submitter_priority_max: Annotated[
-        int, doc("levels", "The highest priority that a submitter may set.", least=-LEVEL_LIMIT)
+        int, doc("The highest priority that a submitter may set.", "levels", least=-LEVEL_LIMIT)
     ] = 100
     operator_priority_min: Annotated[
-        int, doc("levels", "The lowest priority that an operator may set.", least=-LEVEL_LIMIT)
+        int, doc("The lowest priority that an operator may set.", "levels", least=-LEVEL_LIMIT)
     ] = -LEVEL_LIMIT
     operator_priority_max: Annotated[
-        int, doc("levels", "The highest priority that an operator may set.", least=-LEVEL_LIMIT)
+        int, doc("The highest priority that an operator may set.", "levels", least=-LEVEL_LIMIT)
     ] = LEVEL_LIMIT
     submitter_changes_all: Annotated[
         int,
         doc(
-            "switch",
             "1: a submitter may cancel, retry and lower every job it can see. 0: only its own.",
+            "switch",
         ),
     ] = 0
 
     token_lifetime_ms: Annotated[
         int,
         doc(
-            "ms",
-            "Lifetime of a new token that asks for none. 0: as long as "
-            "access.token_lifetime_max allows.",
+            "Lifetime of a new token that asks for none. 0: as long as access.token_lifetime_max "
+            "allows.",
         ),
     ] = 0
     token_lifetime_max_ms: Annotated[
-        int, doc("ms", "Maximum lifetime of a new token. 0: until it is revoked.")
+        int, doc("Maximum lifetime of a new token. 0: until it is revoked.")
     ] = 0
     session_lifetime_ms: Annotated[
         int,
-        doc(
-            "ms",
-            "How long a browser session lasts before the user must sign in again.",
-            least=60_000,
-        ),
+        doc("How long a browser session lasts before the user must sign in again.", least=60_000),
     ] = 3_600_000
 
     def token_ttl_ms(self, asked_ms: int | None) -> int:

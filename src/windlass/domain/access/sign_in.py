@@ -17,7 +17,7 @@ from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.domain.values.names import check_name, is_name
 
 OPENID: Final = "openid"
-ANY: Final = "*"  # at the end of a value: matches any continuation
+ANY: Final = "*"  # at the end of a value: matches any ending
 
 
 class GroupRights(Struct, frozen=True, forbid_unknown_fields=True):
@@ -29,9 +29,7 @@ class GroupRights(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Oidc(Struct, frozen=True, forbid_unknown_fields=True):
-    """The provider where people sign in, and what their groups may do. The first matching group
-    applies.
-    """
+    """The provider where people sign in, and what groups may do; the first match applies."""
 
     issuer: str
     client_id: str
@@ -75,7 +73,7 @@ class Machine(Struct, frozen=True, forbid_unknown_fields=True):
 
     issuer: str
     audience: str
-    # one of these; a trailing `*` matches any continuation
+    # each claim has one of these values; a trailing `*` matches any ending
     claims: dict[str, str | tuple[str, ...]]
     role: str
     namespaces: tuple[str, ...] = ()

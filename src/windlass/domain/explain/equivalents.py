@@ -6,6 +6,7 @@ is run here: words are quoted for a shell, values are written as Python literals
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -27,14 +28,16 @@ from windlass.domain.job.forms import (
     TIMEOUT,
     Form,
 )
-from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobSpec
-from windlass.domain.values.quantities import format_duration
+from windlass.domain.job.job import OPTIONS, SET_BY_SERVER, JobOption, JobSpec
+from windlass.domain.values.quantities import exact_size, format_duration
 
 _SHELL: Final = "shell"
 _PYTHON: Final = "python"
 _OF_COMMANDS: Final = frozenset({"argv", "env", "artifacts", "inputs"})
 _CLIENT: Final = ("import windlass", "", "client = windlass.Client()")
 _APART: Final = frozenset({"task", "args"}) | SET_BY_SERVER
+_LISTED: Final = tuple(option for name, option in OPTIONS.items() if name not in _APART)
+_listed_of: Final = attrgetter(*(option.name for option in _LISTED))
 
 
 class Equivalents(NamedTuple):
@@ -70,8 +73,8 @@ def _parameter(value: Any) -> str:
 def command_line(spec: JobSpec) -> str:
     """Returns the command that submits this job."""
     words = ["windlass", "submit"]
-    for name, value in _given(spec):
-        words += _flag(str(OPTIONS[name].flag), OPTIONS[name].form, value)
+    for option, value in _given(spec):
+        words += _flag(str(option.flag), option.form, value)
     command = _command(spec) if spec.task == _SHELL else None
     if command is not None:
         words += command
@@ -84,7 +87,7 @@ def command_line(spec: JobSpec) -> str:
 
 def python_code(spec: JobSpec) -> str:
     """Returns a program that submits this job and prints its result."""
-    given = {name: msgspec.to_builtins(value) for name, value in _given(spec)}
+    given = {option.name: msgspec.to_builtins(value) for option, value in _given(spec)}
     args = msgspec.to_builtins(spec.args)
     if _is_keywords(args):
         options = f".options({_keywords(given)})" if given else ""
@@ -126,21 +129,25 @@ def _escaped(character: str) -> str:
     return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character, f"\\U{ord(character):08x}")
 
 
-def _given(spec: JobSpec) -> Iterator[tuple[str, Any]]:
+def _given(spec: JobSpec) -> Iterator[tuple[JobOption, Any]]:
     """Returns the options that differ from their defaults."""
-    for name, option in OPTIONS.items():
-        value = getattr(spec, name)
-        if name not in _APART and value != option.default:
-            yield name, value
+    for option, value in zip(_LISTED, _listed_of(spec), strict=True):
+        if value != option.default:
+            yield option, value
+
+
+def option_texts(spec: JobSpec) -> dict[str, str]:
+    """Returns the options that a job sets, each as it is written after its flag."""
+    return {option.name: ", ".join(_texts(option.form, given)) for option, given in _given(spec)}
 
 
 def _flag(flag: str, form: Form, value: Any) -> list[str]:
     if form is SWITCH:
         return [flag]
-    return [word for text in flag_texts(form, value) for word in _words(flag, text)]
+    return [word for text in _texts(form, value) for word in _words(flag, text)]
 
 
-def flag_texts(form: Form, value: Any) -> list[str]:
+def _texts(form: Form, value: Any) -> list[str]:
     """Returns a value as it is written after its flag, which may be repeated."""
     return _TEXTS.get(form.name, _plain)(value)
 
@@ -156,7 +163,8 @@ def _command(spec: JobSpec) -> list[str] | None:
     if not isinstance(args, dict) or not isinstance(args.get("argv"), list):
         return None
     inputs = [_input(one) for one in args.get("inputs") or ()]
-    if not set(args) <= _OF_COMMANDS or None in inputs or not all(map(_is_text, args["argv"])):
+    texts = all(isinstance(word, str) for word in args["argv"])
+    if not set(args) <= _OF_COMMANDS or None in inputs or not texts:
         return None
     words: list[str] = []
     for name, value in (args.get("env") or {}).items():
@@ -175,10 +183,6 @@ def _input(item: Any) -> str | None:
     if not isinstance(job, int) or not isinstance(name, str) or "=" in name or "file" in item:
         return None
     return f"{job}/{name}={item['path']}" if item.get("path") else f"{job}/{name}"
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _json(value: Any) -> str:
@@ -202,29 +206,31 @@ def _plain(value: Any) -> list[str]:
     return [str(one) for one in values]
 
 
-def _named_amounts(value: Any) -> list[str]:
-    """Returns NAME=VALUE for each entry of a mapping or a struct."""
+def _named_amounts(value: Any, forms: Mapping[str, Callable[[Any], str]] = {}) -> list[str]:
+    """Returns NAME=VALUE for each entry of a mapping or a struct; `forms` shows some of them."""
     amounts = msgspec.to_builtins(value)
-    return [f"{name}={amount}" for name, amount in amounts.items() if amount is not None]
+    return [f"{name}={forms.get(name, str)(amount)}" for name, amount in amounts.items()]
 
 
-def _length(value: float | str) -> list[str]:
+def _length(value: float | str) -> str:
     """Returns a duration as people write it; `never`, `none` and `forever` as they are."""
-    return [value if isinstance(value, str) else format_duration(round(value * 1000))]
+    return value if isinstance(value, str) else format_duration(round(value * 1000))
 
 
+_OF_LIMITS: Final = {"memory": exact_size, "disk": exact_size, "cpu_time": _length}
+_OF_BACKOFF: Final = {"initial": _length, "max": _length}
 _TEXTS: Final[dict[str, Callable[[Any], list[str]]]] = {
-    DURATION.name: _length,
-    DELAY.name: _length,
-    GRACE.name: _length,
-    KEY_WINDOW.name: _length,
-    TIMEOUT.name: _length,
+    **{
+        form.name: lambda value: [_length(value)]
+        for form in (DURATION, DELAY, GRACE, KEY_WINDOW, TIMEOUT)
+    },
+    SWITCH.name: lambda _: ["yes"],
     AMOUNTS.name: _named_amounts,
     LABELS.name: _named_amounts,
-    LIMITS.name: _named_amounts,
-    BACKOFF.name: lambda value: [",".join(_named_amounts(value))],
+    LIMITS.name: lambda value: _named_amounts(value, _OF_LIMITS),
+    BACKOFF.name: lambda value: [",".join(_named_amounts(value, _OF_BACKOFF))],
     FAILURES.name: lambda value: [",".join(value)],
-    RATE.name: lambda value: [f"{value.key}={value.max}/{_length(value.per)[0]}"],
+    RATE.name: lambda value: [f"{value.key}={value.max}/{_length(value.per)}"],
     CONCURRENCY.name: lambda value: [f"{value.key}={value.max}"],
     JSON.name: lambda value: [_json(value)],
 }

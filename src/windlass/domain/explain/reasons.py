@@ -1,7 +1,7 @@
 """Collects and groups the reasons why workers cannot take a job, and shows them as a table.
 
-The checks are the same functions that claims use (`shapes.py`, `claim_planning.py` and `workers.py`
-in `domain/matching`); this module only words their results.
+Claims use the same checks (`shapes.py`, `claim_planning.py` and `workers.py` in `domain/matching`);
+this module puts their results into words.
 """
 
 import json
@@ -45,11 +45,11 @@ class Obstacle(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Returns it as words to follow the worker's name."""
+        """Returns the words that follow the worker's name."""
         return self.says or mismatch_text(self.key, self.needs, self.has)
 
     def about(self, worker: str) -> str:
-        """Returns it as a sentence of its own, with the worker's name."""
+        """Returns a sentence with the worker's name."""
         if self.text.startswith("needs "):
             return f"it needs {self.needs}, {worker} has {self.has}"
         return f"{worker} {self.text}"
@@ -294,9 +294,7 @@ def _cell(group: Group, requirement: _Requirement, known: Sequence[Mapping[str, 
 
 
 def _values(key: str, known: Sequence[Mapping[str, Any]]) -> str | None:
-    """Returns the distinct values of some workers, without those that are secret between
-    namespaces.
-    """
+    """Returns the distinct values of some workers; None for keys that namespaces hide."""
     if not key or key == MISSING or key.startswith(KEY_START):
         return None
     values = list(dict.fromkeys(shown_value(key, one.get(key)) for one in known))

@@ -123,9 +123,7 @@ class GraphBuilder:
         return Graph(self._jobs, self._names, self._stems, index, starts, needs, order, layers)
 
     def _look_up(self, index: Mapping[int, int]) -> tuple["array[int]", "array[int]"]:
-        """Returns each job's dependencies, where some jobs were retried or belong to other
-        workflows.
-        """
+        """Returns each job's dependencies; some were retried or are in other workflows."""
         starts, needs = array("q", [0]), array("i")
         refs, ends = self._refs, self._ends
         for number in range(len(self._jobs)):

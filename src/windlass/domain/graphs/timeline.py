@@ -1,10 +1,14 @@
 """The attempts of a workflow as bars in lanes, few enough to draw, and the idle gaps."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
 from typing import Final, NamedTuple
+
+import msgspec
+
+from windlass.domain.lifecycle.states import STATE_BY_CODE
 
 MAX_BARS: Final = 2_000
 COLUMNS: Final = 1_500  # bars shorter than this part of the visible time are merged
@@ -24,37 +28,48 @@ class Run(NamedTuple):
     state: int
 
 
-class Bar(NamedTuple):
-    """One attempt, or several short ones in a row; `job` is the first of them."""
+class TimelineBar(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt, or `runs` short ones in a row, of which `job` is the first."""
 
     start: int
     end: int
     job: int
     attempt: int
     runs: int
-    states: Mapping[int, int]
+    states: dict[str, int]
 
 
-class Lane(NamedTuple):
-    """Bars that do not overlap; `row` counts the lanes of the same name."""
+class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
+    """Attempts that did not overlap; `row` numbers the lanes of one worker or name."""
 
     name: str
     row: int
-    bars: Sequence[Bar]
+    bars: list[TimelineBar]
 
 
-class Timeline(NamedTuple):
-    """Lanes from `first` on, out of `total`; `gaps` are when no attempt ran."""
+class TimelineGap(msgspec.Struct, frozen=True, kw_only=True):
+    """A period in which nothing ran."""
+
+    start: int
+    end: int
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """When attempts ran. Times are milliseconds since 1970.
+
+    `lanes` begin with number `first` of `lanes_total`. No attempt ran in a gap, so it can be drawn
+    short.
+    """
 
     start: int
     end: int
     shown_from: int
     shown_until: int
-    lanes: Sequence[Lane]
+    lanes: list[TimelineLane]
     first: int
-    total: int
+    lanes_total: int
     runs: int
-    gaps: Sequence[tuple[int, int]]
+    gaps: list[TimelineGap]
     gaps_left_out: int
 
 
@@ -79,10 +94,20 @@ def lay_out(runs: Iterable[Run], window: Window) -> Timeline:
     some = lanes[window.first : window.first + window.most]
     bars = _few_bars([rows for _, _, rows in some], shown_from, shown_until)
     return Timeline(
-        start, end, shown_from, shown_until,
-        [Lane(name, row, own) for (name, row, _), own in zip(some, bars, strict=True)],
-        window.first, len(lanes), len(ordered), kept, len(gaps) - len(kept),
-    )  # fmt: skip
+        start=start,
+        end=end,
+        shown_from=shown_from,
+        shown_until=shown_until,
+        lanes=[
+            TimelineLane(name=name, row=row, bars=own)
+            for (name, row, _), own in zip(some, bars, strict=True)
+        ],
+        first=window.first,
+        lanes_total=len(lanes),
+        runs=len(ordered),
+        gaps=[TimelineGap(start=start, end=end) for start, end in kept],
+        gaps_left_out=len(gaps) - len(kept),
+    )
 
 
 def idle_gaps(ordered: Sequence[Run]) -> list[tuple[int, int]]:
@@ -116,7 +141,7 @@ def _lanes(ordered: Sequence[Run]) -> list[tuple[str, int, list[Run]]]:
     return [(name, row, rows[name][row]) for name in sorted(rows) for row in range(len(rows[name]))]
 
 
-def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list[Bar]]:
+def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list[TimelineBar]]:
     finest = max(1, (end - start) // COLUMNS)
     while True:
         found = [_join(lane, start, end, finest) for lane in lanes]
@@ -125,10 +150,10 @@ def _few_bars(lanes: Sequence[Sequence[Run]], start: int, end: int) -> list[list
         finest *= 2
 
 
-def _join(lane: Sequence[Run], start: int, end: int, finest: int) -> list[Bar]:
+def _join(lane: Sequence[Run], start: int, end: int, finest: int) -> list[TimelineBar]:
     """Returns the bars of a lane in a window; bars that are too close together are merged."""
-    bars: list[Bar] = []
-    states: Counter[int] = Counter()
+    bars: list[TimelineBar] = []
+    states: Counter[str] = Counter()
     for run in lane:
         if run.end < start or run.start > end:
             continue
@@ -136,11 +161,14 @@ def _join(lane: Sequence[Run], start: int, end: int, finest: int) -> list[Bar]:
         if last is not None and run.start - last.end < finest and (
             run.end - run.start < finest or last.end - last.start < finest
         ):  # fmt: skip
-            states[run.state] += 1
-            bars[-1] = last._replace(
-                end=max(last.end, run.end), runs=last.runs + 1, states=dict(states)
+            states[str(STATE_BY_CODE[run.state])] += 1
+            bars[-1] = msgspec.structs.replace(
+                last, end=max(last.end, run.end), runs=last.runs + 1, states=dict(states)
             )
             continue
-        states = Counter({run.state: 1})
-        bars.append(Bar(run.start, run.end, run.job, run.attempt, 1, dict(states)))
+        states = Counter([str(STATE_BY_CODE[run.state])])
+        bars.append(
+            TimelineBar(start=run.start, end=run.end, job=run.job, attempt=run.attempt, runs=1,
+                        states=dict(states))
+        )  # fmt: skip
     return bars

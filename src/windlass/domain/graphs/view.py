@@ -215,7 +215,7 @@ class Edge(NamedTuple):
 
 
 class View(NamedTuple):
-    """Boxes, each after the group around it, and the edges between them.
+    """The boxes, with each group before what it contains, and the edges between them.
 
     `shown_in` is the box that shows each job. `left_closed` are groups that did not fit,
     `edges_left_out` counts edges over the limit.

@@ -1,4 +1,4 @@
-"""Makes the shape of a job: what decides which workers may run it, and when."""
+"""Makes the shape of a job: the options that decide where and when it may run."""
 
 from typing import Any, Final
 

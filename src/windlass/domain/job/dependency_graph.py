@@ -23,6 +23,11 @@ class Named(NamedTuple):
     numbered: bool
 
 
+def ids_in(spec: JobSpec) -> list[int]:
+    """Returns the jobs that this one waits for by id."""
+    return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
+
+
 def order_by_dependencies(specs: Sequence[JobSpec]) -> Sequence[int]:
     """Returns indexes such that every job follows its dependencies; ties keep their order.
 

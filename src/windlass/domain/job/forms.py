@@ -7,9 +7,11 @@ Every form has one canonical value, however it was written: durations are second
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from windlass.domain.tasks.python import importable_name
 from windlass.domain.values.errors import InvalidInput
@@ -65,17 +67,25 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     """One way to write a value.
 
     `canonical` turns a value from JSON or Python into its canonical form, `read` does so for the
-    texts of a flag; both name the option in errors. A canonical value is returned unchanged. `read`
-    also gets the current time. `varies` says whether the same value can be written in several ways.
+    texts of a flag, if they are written in another way; both name the option in errors. A canonical
+    value is returned unchanged. `varies` says whether the same value can be written in several
+    ways, `word` which word may replace a duration.
     """
 
     name: str
     canonical: Callable[[Any, str], Any]
-    read: Callable[[Sequence[str], str, int], Any]
+    read: Callable[[Sequence[str], str], Any] | None = None
+    word: str = ""
     varies: bool = False
     repeats: bool = False  # the flag may be given several times
     in_file: Any = None  # its type in workflow files, if different
     note: str = ""  # how it is written as a flag
+
+    def of_texts(self, texts: Sequence[str], field: str) -> Any:
+        """Returns the canonical value that the texts of a flag mean."""
+        if self.read is not None:
+            return self.read(texts, field)
+        return self.canonical(tuple(texts) if self.repeats else texts[0], field)
 
 
 def seconds(value: object, field: str) -> float:
@@ -95,35 +105,14 @@ def _duration(value: object, field: str) -> Any:
     return _kept(value, length)
 
 
-def _grace(value: object, field: str) -> Any:
-    return _or_word(value, field, NEVER, _delay)
-
-
-def _timeout(value: object, field: str) -> Any:
-    return _or_word(value, field, NONE, _duration)
-
-
-def _or_word(value: object, field: str, word: str, form: Callable[[object, str], Any]) -> Any:
-    """Returns a duration, or the word that means none."""
+def _or_word(word: str, form: Callable[[object, str], Any], value: object, field: str) -> Any:
+    """Returns a duration, or the word that may replace it."""
     if isinstance(value, str) and value.strip().lower() == word:
         return _kept(value, word)
     try:
         return form(value, field)
     except InvalidInput as error:
         raise InvalidInput(field, f"{error.expected}, or {word}", value) from None
-
-
-def window(value: Any, field: str) -> float | str:
-    """Returns how long a key is reserved: seconds, or for ever."""
-    if isinstance(value, str) and value.strip().lower() == FOREVER:
-        return FOREVER
-    try:
-        length = seconds(value, field)
-    except InvalidInput as error:
-        raise InvalidInput(field, f"{error.expected}, or {FOREVER}", value) from None
-    if not length:
-        raise InvalidInput(field, "a duration longer than 0", value)
-    return value if type(value) is float and value == length else length
 
 
 def milliseconds(duration: float | str | None) -> int | None:
@@ -252,7 +241,7 @@ def _tuple(value: Any, field: str) -> tuple[Any, ...]:
 
 
 def _references(value: Any, field: str) -> tuple[Any, ...]:
-    """Returns ids and names, and handles of jobs unchanged: they may have no id yet."""
+    """Returns ids, names and handles of jobs; handles stay, since they may have no id yet."""
     one = not isinstance(value, Sequence) and hasattr(type(value), "id")
     references = (value,) if one else _tuple(value, field)
     for reference in references:
@@ -300,77 +289,58 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-TEXT: Final = Form(name="text", canonical=_same, read=lambda texts, _f, _n: texts[0])
-PRIORITY: Final = Form(
-    name="high, medium, low or a number", canonical=_same, read=lambda texts, _f, _n: texts[0]
-)
-JSON: Final = Form(
-    name="JSON", canonical=_same, read=lambda texts, _f, _n: texts[0],
-    note="JSON, or @FILE to read it from a file.",
-)  # fmt: skip
+TEXT: Final = Form(name="text", canonical=_same)
+PRIORITY: Final = Form(name="high, medium, low or a number", canonical=_same)
+JSON: Final = Form(name="JSON", canonical=_same, note="JSON, or @FILE to read it from a file.")
 NUMBER: Final = Form(
-    name="number", canonical=_same, read=lambda texts, f, _n: _read_number(texts[0], f)
+    name="number", canonical=_same, read=lambda texts, field: _read_number(texts[0], field)
 )
-SWITCH: Final = Form(name="true or false", canonical=_same, read=lambda texts, _f, _n: bool(texts))
-TEXTS: Final = Form(
-    name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
-    note=REPEATABLE,
-)  # fmt: skip
-CLAUSES: Final = Form(
-    name="list", canonical=_tuple, read=lambda texts, _f, _n: tuple(texts), repeats=True,
-    in_file=str | list[str], note=REPEATABLE,
-)  # fmt: skip
+SWITCH: Final = Form(name="true or false", canonical=_same, read=lambda texts, _: bool(texts))
+TEXTS: Final = Form(name="list", canonical=_tuple, repeats=True, note=REPEATABLE)
+CLAUSES: Final = replace(TEXTS, in_file=str | list[str])
 REFERENCES: Final = Form(
     name="list of ids and names", canonical=_references, repeats=True,
     note="On the command line by id; repeatable.",
-    read=lambda texts, f, _n: tuple(_read_id(text, f) for text in texts),
+    read=lambda texts, field: tuple(_read_id(text, field) for text in texts),
     in_file=int | str | list[int | str],
 )  # fmt: skip
 AMOUNTS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(split(texts), f),
+    name="mapping", canonical=_mapping, read=lambda texts, field: read_pairs(split(texts), field),
     repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip
 LABELS: Final = Form(
-    name="mapping", canonical=_mapping, read=lambda texts, f, _n: read_pairs(texts, f),
-    repeats=True, in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
+    name="mapping", canonical=_mapping, read=read_pairs, repeats=True,
+    in_file=dict[str, Scalar], note="NAME=VALUE; repeatable.",
 )  # fmt: skip
 DURATION: Final = Form(
-    name="duration", canonical=_duration, read=lambda texts, f, _n: _duration(texts[0], f),
-    varies=True, note="Such as 90 (seconds), 90s, 15m or 6h.",
+    name="duration", canonical=_duration, varies=True,
+    note="Such as 90 (seconds), 90s, 15m or 6h.",
 )  # fmt: skip
+DELAY: Final = replace(DURATION, canonical=_delay)
 TIMEOUT: Final = Form(
-    name="duration or none", canonical=_timeout, read=lambda texts, f, _n: _timeout(texts[0], f),
-    varies=True, note="Such as 90 (seconds), 15m or 6h, or none.",
-)  # fmt: skip
-DELAY: Final = Form(
-    name="duration", canonical=_delay, read=lambda texts, f, _n: _delay(texts[0], f),
-    varies=True, note="Such as 90 (seconds), 90s, 15m or 6h.",
+    name="duration or none", canonical=partial(_or_word, NONE, _duration), word=NONE, varies=True,
+    note="Such as 90 (seconds), 15m or 6h, or none.",
 )  # fmt: skip
 GRACE: Final = Form(
-    name="duration or never", canonical=_grace, read=lambda texts, f, _n: _grace(texts[0], f),
-    varies=True,
+    name="duration or never", canonical=partial(_or_word, NEVER, _delay), word=NEVER, varies=True
+)
+KEY_WINDOW: Final = Form(
+    name="duration or forever", canonical=partial(_or_word, FOREVER, _duration), word=FOREVER,
+    varies=True, note="Such as 90 (seconds), 15m or 6h; or forever.",
 )  # fmt: skip
 MOMENT: Final = Form(
-    name="time", canonical=_moment, read=lambda texts, f, _n: _moment(texts[0], f),
-    varies=True, note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
+    name="time", canonical=_moment, varies=True,
+    note="A time such as 2030-01-02T03:04:05Z, or a duration from now.",
 )  # fmt: skip
 RATE: Final = Form(
-    name="key, max and per", canonical=_rate, read=lambda texts, f, _n: _read_rate(texts[0], f),
-    varies=True, note="KEY=MAX/TIME, such as api=10/1m.",
-)  # fmt: skip
+    name="key, max and per", canonical=_rate, varies=True, note="KEY=MAX/TIME, such as api=10/1m."
+)
 CONCURRENCY: Final = Form(
-    name="key and max", canonical=_concurrency,
-    read=lambda texts, f, _n: _read_concurrency(texts[0], f), varies=True,
-    note="KEY or KEY=MAX.",
-)  # fmt: skip
+    name="key and max", canonical=_concurrency, varies=True, note="KEY or KEY=MAX."
+)
 LIMITS: Final = Form(
-    name="limits by name", canonical=_limits, read=lambda texts, f, _n: read_limits(texts, f),
-    varies=True, repeats=True, note="NAME=AMOUNT, several comma-separated; repeatable.",
-)  # fmt: skip
-KEY_WINDOW: Final = Form(
-    name="duration or forever", canonical=window, varies=True,
-    read=lambda texts, f, _n: window(texts[0], f),
-    note="Such as 90 (seconds), 15m or 6h; or forever.",
+    name="limits by name", canonical=_limits, read=read_limits, varies=True, repeats=True,
+    note="NAME=AMOUNT, several comma-separated; repeatable.",
 )  # fmt: skip
 
 
@@ -383,7 +353,8 @@ def canonical_window(value: Duration | None, key: str | None, field: str) -> Dur
         return None
     if key is None:
         raise InvalidInput(field, "given with a key", value)
-    return window(value, field)
+    length: Duration = KEY_WINDOW.canonical(value, field)
+    return length
 
 
 def bound_until(key_for: Duration | None, created_at: int) -> int:
@@ -437,7 +408,9 @@ def _backoff(value: Any, field: str) -> Backoff | None:
         raise InvalidInput(f"{field}.max", f"at least {field}.initial", given.max)
     if settled == Backoff():
         return None
-    return given if _written(given) == _written(settled) else settled
+    # Encoded: 1 equals 1.0, but the stored text must not depend on how it was written.
+    encode = msgspec.json.encode
+    return given if encode(given) == encode(settled) else settled
 
 
 def _number(value: object, field: str, low: float, high: float) -> float | None:
@@ -446,10 +419,6 @@ def _number(value: object, field: str, low: float, high: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(field, f"a number from {low} to {high}", value)
     return float(value)
-
-
-def _written(backoff: Backoff) -> bytes:
-    return msgspec.json.encode(backoff)
 
 
 def _read_backoff(texts: Sequence[str], field: str) -> Backoff | None:
@@ -468,12 +437,12 @@ def _read_fraction(text: str, field: str) -> float:
 
 
 FAILURES: Final = Form(
-    name="failures", canonical=_failures, read=lambda texts, _f, _n: tuple(split(texts)),
-    repeats=True, in_file=str | list[str],
+    name="failures", canonical=_failures, read=lambda texts, _: tuple(split(texts)), repeats=True,
+    in_file=str | list[str],
     note="NAME, several comma-separated; repeatable.",
 )  # fmt: skip
 BACKOFF: Final = Form(
-    name="initial, factor, max and jitter", canonical=_backoff,
-    read=lambda texts, f, _n: _read_backoff(texts, f), varies=True, repeats=True,
+    name="initial, factor, max and jitter", canonical=_backoff, read=_read_backoff, varies=True,
+    repeats=True,
     note="NAME=VALUE, several comma-separated, such as initial=1s,factor=2,max=1m,jitter=0.2.",
 )  # fmt: skip

@@ -65,7 +65,7 @@ class _Declared(msgspec.Struct, frozen=True):
     """What an annotation says about an option besides its type and help text."""
 
     form: Form
-    flag: str | None
+    flag: str | None  # empty: it follows from the name
     in_files: bool
     bounds: tuple[int, int] | None
     chars: int | None
@@ -75,8 +75,8 @@ class _Declared(msgspec.Struct, frozen=True):
 def _option(
     text: str,
     form: Form = TEXT,
-    flag: str | None = None,
     *,
+    flag: str | None = "",
     file: bool = True,
     bounds: tuple[int, int] | None = None,
     chars: int | None = None,
@@ -84,6 +84,7 @@ def _option(
 ) -> Any:
     """Declares an option: its help text, form, flag, limits, and whether files have it.
 
+    By default the flag has the name of the option: --start-before for `start_before`.
     A number is within `bounds`; a text is printable and has at most `chars` characters. `note` is
     added to the help of the flag; by default it is the note of the form.
     """
@@ -107,241 +108,244 @@ class JobSpec(
     """
 
     task: Annotated[
-        str,
-        _option("The task to run.", TEXT, "--task",
-                note="Instead of a command, together with --args."),
-    ]  # fmt: skip
-    args: Annotated[
-        Any,
-        _option("The arguments of the task.", JSON, "--args"),
-    ] = None
+        str, _option("The task to run.", note="Instead of a command, together with --args.")
+    ]
+    args: Annotated[Any, _option("The arguments of the task.", JSON)] = None
     target: Annotated[
         str | None,
-        _option(
-            "The architecture the worker must have, such as arm64.",
-            TEXT,
-            "--target",
-            chars=NAME_LIMIT,
-        ),
+        _option("The architecture the worker must have, such as arm64.", chars=NAME_LIMIT),
     ] = None
     queue: Annotated[
-        str,
-        _option("live, default, batch or a queue of your own.", TEXT, "--queue", chars=NAME_LIMIT),
+        str, _option("live, default, batch or a queue of your own.", chars=NAME_LIMIT)
     ] = "default"
     priority: Annotated[
         int | str | None,
-        _option("high, medium, low or a number. Default: the priority of its parent or workflow, "
+        _option(
+            "high, medium, low or a number. Default: the priority of its parent or workflow, "
             "else 0.",
-                PRIORITY, "--priority"),
-    ] = None  # fmt: skip
+            PRIORITY,
+        ),
+    ] = None
     requires: Annotated[
-        tuple[str, ...],
-        _option("What the worker must offer, such as 'memory>=4GiB'.", CLAUSES,
-                "--requires"),
-    ] = ()  # fmt: skip
+        tuple[str, ...], _option("What the worker must offer, such as 'memory>=4GiB'.", CLAUSES)
+    ] = ()
     version: Annotated[
         str | None,
-        _option("The version of the function that the worker must have, as declared by its task.",
-                TEXT, "--task-version"),
-    ] = None  # fmt: skip
+        _option(
+            "The version of the function that the worker must have, as declared by its task.",
+            flag="--task-version",
+        ),
+    ] = None
     resources: Annotated[
-        dict[str, int | str] | None,
-        _option("What the job uses, such as cpus=2.",
-                AMOUNTS, "--resources"),
-    ] = None  # fmt: skip
+        dict[str, int | str] | None, _option("What the job uses, such as cpus=2.", AMOUNTS)
+    ] = None
     secrets: Annotated[
         tuple[str, ...],
-        _option("The names of worker secrets that the job needs.", TEXTS, "--secret"),
+        _option("The names of worker secrets that the job needs.", TEXTS, flag="--secret"),
     ] = ()
     isolation: Annotated[
         Literal["process", "user", "sandbox", "container"] | None,
-        _option("Minimum isolation from the worker and other jobs: process, user, sandbox or "
-            "container.", TEXT, "--isolation"),
-    ] = None  # fmt: skip
+        _option(
+            "Minimum isolation from the worker and other jobs: process, user, sandbox or "
+            "container.",
+        ),
+    ] = None
     network: Annotated[
         Literal["host", "none"] | None,
-        _option("none: no network access. Needs a sandbox or a container.", TEXT,
-                "--network"),
-    ] = None  # fmt: skip
-    image: Annotated[
-        str | None,
-        _option("The container image that it runs in.", TEXT, "--image"),
+        _option("none: no network access. Needs a sandbox or a container."),
     ] = None
+    image: Annotated[str | None, _option("The container image that it runs in.")] = None
     pull: Annotated[
         Literal["missing", "always", "never"] | None,
-        _option("When the worker fetches the image: missing, always or never.", TEXT, "--pull"),
+        _option("When the worker fetches the image: missing, always or never."),
     ] = None
     registry_secret: Annotated[
         str | None,
-        _option("The name of the worker secret with the credentials for the image's registry: "
-                "USER:PASSWORD, or an auth file.", TEXT, "--registry-secret"),
-    ] = None  # fmt: skip
+        _option(
+            "The name of the worker secret with the credentials for the image's registry: "
+            "USER:PASSWORD, or an auth file.",
+        ),
+    ] = None
     limits: Annotated[
         JobLimits | None,
-        _option("Limits for all its processes together: memory, cpu_time, processes, disk; "
-            "open_files is per process.", LIMITS, "--limit"),
-    ] = None  # fmt: skip
+        _option(
+            "Limits for all its processes together: memory, cpu_time, processes, disk; "
+            "open_files is per process.",
+            LIMITS,
+            flag="--limit",
+        ),
+    ] = None
     after: Annotated[
         tuple[int | str, ...],
-        _option("The jobs that must complete first, by id or name.", REFERENCES, "--after"),
+        _option("The jobs that must complete first, by id or name.", REFERENCES),
     ] = ()
     after_any: Annotated[
         tuple[int | str, ...],
-        _option(
-            "Jobs that must end first, whether they complete or fail.", REFERENCES, "--after-any"
-        ),
+        _option("Jobs that must end first, whether they complete or fail.", REFERENCES),
     ] = ()
     run_if: Annotated[
         str | None,
-        _option("Run it only if this holds when the jobs it waits for have ended: success(), "
+        _option(
+            "Run it only if this holds when the jobs it waits for have ended: success(), "
             "failure(), always(), state('NAME') == 'failed'. Otherwise it is skipped.",
-            TEXT, "--run-if", file=False),
-    ] = None  # fmt: skip
+            file=False,
+        ),
+    ] = None
     allow_failure: Annotated[
-        bool,
-        _option("Let dependents and the workflow continue if it fails.", SWITCH, "--allow-failure"),
+        bool, _option("Let dependents and the workflow continue if it fails.", SWITCH)
     ] = False
     unblock: Annotated[
-        Literal["auto", "manual"],
-        _option("manual: it waits until an operator approves it.", TEXT, "--unblock"),
+        Literal["auto", "manual"], _option("manual: it waits until an operator approves it.")
     ] = "auto"
     workflow: Annotated[
         int | None,
-        _option("The id of an unfinished workflow to join.", NUMBER, "--workflow", file=False,
-                bounds=IDS),
-    ] = None  # fmt: skip
+        _option("The id of an unfinished workflow to join.", NUMBER, file=False, bounds=IDS),
+    ] = None
     timeout: Annotated[
         Duration | None,
         _option(
-            "How long it may run. Default: by the duration of its media, else the timeout of "
-            "its queue, else 30 minutes (timeouts.default).",
-            TIMEOUT, "--timeout",
+            "How long it may run. Default: by the duration of its media, else the timeout of its "
+            "queue, else 30 minutes (timeouts.default).",
+            TIMEOUT,
         ),
-    ] = None  # fmt: skip
+    ] = None
     idle_timeout: Annotated[
-        Duration | None,
-        _option("How long it may run without log output or progress.", DURATION, "--idle-timeout"),
+        Duration | None, _option("How long it may run without log output or progress.", DURATION)
     ] = None
     duration: Annotated[
         Duration | None,
-        _option(
-            "The duration of its media, from which its timeout follows.", DURATION, "--duration"
-        ),
+        _option("The duration of its media, from which its timeout follows.", DURATION),
     ] = None
-    not_before: Annotated[
-        str | None,
-        _option("The earliest time it may start.",
-                MOMENT, "--not-before"),
-    ] = None  # fmt: skip
+    not_before: Annotated[str | None, _option("The earliest time it may start.", MOMENT)] = None
     delay: Annotated[
         Duration | None,
-        _option("How long after its submission it may start at the earliest.", DELAY, "--delay"),
+        _option("How long after its submission it may start at the earliest.", DELAY),
     ] = None
     start_before: Annotated[
-        str | None,
-        _option("Cancel it if it has not started by then.",
-                MOMENT, "--start-before"),
-    ] = None  # fmt: skip
+        str | None, _option("Cancel it if it has not started by then.", MOMENT)
+    ] = None
     finish_before: Annotated[
         str | None,
-        _option("Fail it if it has not ended by then; cancel it if it is still queued.",
-                MOMENT, "--finish-before"),
-    ] = None  # fmt: skip
+        _option("Fail it if it has not ended by then; cancel it if it is still queued.", MOMENT),
+    ] = None
     capability_grace: Annotated[
         Duration | None,
-        _option("How long it waits if no known worker can run it: a duration, 0 or never.",
-                GRACE, "--capability-grace"),
-    ] = None  # fmt: skip
+        _option("How long it waits if no known worker can run it: a duration, 0 or never.", GRACE),
+    ] = None
     prefers: Annotated[
         tuple[str, ...],
-        _option("What the worker should have if possible, such as 'cache:repo==linux'. It never "
-            "delays the job.", CLAUSES, "--prefers"),
-    ] = ()  # fmt: skip
+        _option(
+            "What the worker should have if possible, such as 'cache:repo==linux'. It never "
+            "delays the job.",
+            CLAUSES,
+        ),
+    ] = ()
     apart: Annotated[
         str | None,
-        _option("Never run two jobs with the same value on one worker at the same time.",
-                TEXT, "--apart", chars=NAME_LIMIT),
-    ] = None  # fmt: skip
+        _option(
+            "Never run two jobs with the same value on one worker at the same time.",
+            chars=NAME_LIMIT,
+        ),
+    ] = None
     concurrency: Annotated[
         Concurrency | None,
-        _option("How many jobs with this key may run at the same time; default 1.",
-                CONCURRENCY, "--concurrency"),
-    ] = None  # fmt: skip
+        _option("How many jobs with this key may run at the same time; default 1.", CONCURRENCY),
+    ] = None
     rate: Annotated[
         RateLimit | None,
-        _option("How many jobs with this key may start within the given time.",
-                RATE, "--rate"),
-    ] = None  # fmt: skip
+        _option("How many jobs with this key may start within the given time.", RATE),
+    ] = None
     preemptible: Annotated[
         bool,
-        _option("Jobs in preempting queues may take its worker; this job is queued again.", SWITCH,
-                "--preemptible"),
-    ] = False  # fmt: skip
+        _option("Jobs in preempting queues may take its worker; this job is queued again.", SWITCH),
+    ] = False
     retries: Annotated[
         int | None,
-        _option("How many times it is retried after any failure. Default: 3, after transient "
-            "failures only.", NUMBER, "--retries", bounds=(0, 1_000)),
-    ] = None  # fmt: skip
+        _option(
+            "How many times it is retried after any failure. Default: 3, after transient "
+            "failures only.",
+            NUMBER,
+            bounds=(0, 1_000),
+        ),
+    ] = None
     retry_on: Annotated[
         tuple[str, ...],
-        _option("Which failures are retried: with `retries` only these, without it these and "
+        _option(
+            "Which failures are retried: with `retries` only these, without it these and "
             "transient ones. Classes of failures and, for functions, exceptions.",
-                FAILURES, "--retry-on"),
-    ] = ()  # fmt: skip
+            FAILURES,
+        ),
+    ] = ()
     no_retry_on: Annotated[
         tuple[str, ...],
-        _option("Which failures are never retried: classes of failures and, for functions, "
-            "exceptions.", FAILURES, "--no-retry-on"),
-    ] = ()  # fmt: skip
+        _option(
+            "Which failures are never retried: classes of failures and, for functions, exceptions.",
+            FAILURES,
+        ),
+    ] = ()
     backoff: Annotated[
         Backoff | None,
-        _option("How long it waits before a retry: first initial, then factor times longer each "
+        _option(
+            "How long it waits before a retry: first initial, then factor times longer each "
             "time, up to max; each wait is shortened at random, by up to the fraction jitter.",
-                BACKOFF, "--backoff"),
-    ] = None  # fmt: skip
+            BACKOFF,
+        ),
+    ] = None
     key: Annotated[
         str | None,
-        _option("A unique key: submitting it again returns the job that holds the key, until that "
-            "job has ended.", TEXT, "--key", file=False, chars=NAME_LIMIT),
-    ] = None  # fmt: skip
+        _option(
+            "A unique key: submitting it again returns the job that holds the key, until that "
+            "job has ended.",
+            file=False,
+            chars=NAME_LIMIT,
+        ),
+    ] = None
     key_for: Annotated[
         Duration | None,
-        _option("How long it holds its key, counted from its submission, even if it ends earlier.",
-                KEY_WINDOW, "--key-for", file=False),
-    ] = None  # fmt: skip
+        _option(
+            "How long it holds its key, counted from its submission, even if it ends earlier.",
+            KEY_WINDOW,
+            file=False,
+        ),
+    ] = None
     kind: Annotated[
         str | None,
-        _option("The kind of work: past run times of a kind predict the next ones. Default: its "
-            "function, or its program and first argument.", TEXT, "--kind", chars=NAME_LIMIT),
-    ] = None  # fmt: skip
+        _option(
+            "The kind of work: past run times of a kind predict the next ones. Default: its "
+            "function, or its program and first argument.",
+            chars=NAME_LIMIT,
+        ),
+    ] = None
     labels: Annotated[
-        dict[str, str] | None, _option("Names and values to find it by.", LABELS, "--label")
+        dict[str, str] | None, _option("Names and values to find it by.", LABELS, flag="--label")
     ] = None
-    name: Annotated[
-        str | None, _option("A name to display.", TEXT, "--name", file=False, chars=NAME_LIMIT)
-    ] = None
+    name: Annotated[str | None, _option("A name to display.", file=False, chars=NAME_LIMIT)] = None
     namespace: Annotated[
         str | None,
         _option(
             "Its namespace. Default: the token's namespace, or default.",
-            TEXT,
-            "--namespace",
             file=False,
             chars=NAME_LIMIT,
         ),
     ] = None
     parent: Annotated[
         int | None,
-        _option("The id of a job whose effective priority it inherits if it has none.", NUMBER,
-                "--parent", file=False, bounds=IDS),
-    ] = None  # fmt: skip
+        _option(
+            "The id of a job whose effective priority it inherits if it has none.",
+            NUMBER,
+            file=False,
+            bounds=IDS,
+        ),
+    ] = None
     trace: Annotated[
         str | None,
-        _option("The trace it belongs to, as a W3C traceparent. Default: the client's trace.",
-                TEXT, "--trace", file=False),
-    ] = None  # fmt: skip
+        _option(
+            "The trace it belongs to, as a W3C traceparent. Default: the client's trace.",
+            file=False,
+        ),
+    ] = None
     submitted_by: Annotated[
-        str | None, _option("Who submitted it. Set by the server.", TEXT, file=False)
+        str | None, _option("Who submitted it. Set by the server.", flag=None, file=False)
     ] = None
 
     @property
@@ -392,8 +396,10 @@ def _options() -> dict[str, JobOption]:
         kind, meta = get_args(field.type)
         declared: _Declared = meta.extra["declared"]
         default = None if field.required else field.default
+        named = f"--{field.name.replace('_', '-')}"
+        flag = named if declared.flag == "" else declared.flag
         found[field.name] = JobOption(
-            field.name, kind, default, meta.description, declared.form, declared.flag,
+            field.name, kind, default, meta.description, declared.form, flag,
             declared.in_files, declared.bounds, declared.chars, field.required, declared.note,
         )  # fmt: skip
     return found

@@ -12,12 +12,9 @@ import msgspec
 from windlass.domain.job.forms import (
     DELAY,
     DURATION,
-    FOREVER,
     GRACE,
     KEY_WINDOW,
     MOMENT,
-    NEVER,
-    NONE,
     TIMEOUT,
 )
 from windlass.domain.job.job import KEYWORDS, OPTIONS, JobOption
@@ -104,11 +101,10 @@ def _of_form(option: JobOption) -> Rule:
     if (chars := option.chars) is not None:
         expected = _refusal(lambda _, name: check_name(name, "", chars), option.name)
         return {"pattern": f"^[^\x01-\x1f\x7f]{{1,{chars}}}$", "expected": expected}
-    words = {GRACE.name: NEVER, KEY_WINDOW.name: FOREVER, TIMEOUT.name: NONE, MOMENT.name: _TIME}
-    more = {name: f"|{word}" for name, word in words.items()}
     if option.form not in (DELAY, DURATION, TIMEOUT, GRACE, KEY_WINDOW, MOMENT):
         return {}
-    pattern = _whole(_LENGTH + more.get(option.form.name, ""))
+    other = _TIME if option.form is MOMENT else option.form.word
+    pattern = _whole(f"{_LENGTH}|{other}" if other else _LENGTH)
     expected = _refusal(option.form.canonical, option.name)
     return {"pattern": pattern, "expected": expected, "least": 0}
 

@@ -10,8 +10,8 @@ from msgspec.json import encode
 from msgspec.structs import replace
 
 
-class FailureClass(StrEnum):
-    """A failure's class; `.code` is its number in the stores (0 means "no failure")."""
+class Coded(StrEnum):
+    """Names with numbers: `.code` is what the stores keep."""
 
     code: int
 
@@ -20,6 +20,10 @@ class FailureClass(StrEnum):
         member._value_ = value
         member.code = code
         return member
+
+
+class FailureClass(Coded):
+    """A failure's class; 0 in the stores means "no failure"."""
 
     EXECUTION = "execution", 1
     WORKER_LOST = "worker_lost", 2

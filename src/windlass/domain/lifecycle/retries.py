@@ -29,56 +29,56 @@ class RetryPolicy(Struct, frozen=True):
     max_retries: Annotated[
         int,
         doc(
-            "retries",
             "Maximum retries after failed attempts, unless the job sets `retries`. 0: none.",
+            "retries",
         ),
     ] = 3
     max_lost: Annotated[
         int,
         doc(
+            "Maximum retries after attempts that lost their worker while alone on it, counted "
+            "separately. 0: none.",
             "retries",
-            "Maximum retries after attempts that lost their worker while alone on it, "
-            "counted separately. 0: none.",
         ),
     ] = 3
     max_returned: Annotated[
         int,
         doc(
+            "How often a job may be handed back unstarted, or lose a worker that also held other "
+            "jobs, before it fails.",
             "returns",
-            "How often a job may be handed back unstarted, or lose a worker that also held "
-            "other jobs, before it fails.",
         ),
     ] = 20
-    initial_backoff_ms: Annotated[int, doc("ms", "Wait before the first retry. 0: none.")] = 5_000
+    initial_backoff_ms: Annotated[int, doc("Wait before the first retry. 0: none.")] = 5_000
     multiplier: Annotated[
         float,
         doc(
-            "factor",
             "Each retry waits this many times longer than the previous one. 1: the same.",
+            "factor",
             least=1,
         ),
     ] = 2.0
-    max_backoff_ms: Annotated[int, doc("ms", "The longest wait before a retry.")] = 300_000
+    max_backoff_ms: Annotated[int, doc("The longest wait before a retry.")] = 300_000
     jitter: Annotated[
         float,
         doc(
-            "fraction",
             "The largest fraction by which a wait is randomly shortened, 0 to 1. 0: none.",
+            "fraction",
         ),
     ] = 0.0
     poison_losses: Annotated[
         int,
         doc(
-            "attempts",
             "A job that lost its worker this many times while alone on it is quarantined as "
             "failed. 0: never.",
+            "attempts",
         ),
     ] = 3
     poison_workers: Annotated[
         int,
         doc(
-            "workers",
             "A job is only quarantined if it lost attempts on this many workers.",
+            "workers",
             least=1,
         ),
     ] = 2

@@ -6,24 +6,16 @@ accepted as input, shown on request.
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, Self
+from typing import Final
 
+from windlass.domain.lifecycle.failures import Coded
 from windlass.domain.values.errors import InvalidInput, InvalidTransition, UnknownName
 from windlass.domain.values.names import did_you_mean
 
 
-class State(StrEnum):
-    """A job's state; `.code` is its number in the stores (0 means "does not exist yet")."""
-
-    code: int
-
-    def __new__(cls, value: str, code: int = 0) -> Self:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.code = code
-        return member
+class State(Coded):
+    """A job's state; 0 in the stores means "does not exist yet"."""
 
     BLOCKED = "blocked", 1
     QUEUED = "queued", 2

@@ -20,30 +20,22 @@ class TimeoutPolicy(Struct, frozen=True):
     """How long an attempt may take if its job does not say."""
 
     ffmpeg_factor: Annotated[
-        float,
-        doc("factor", "An ffmpeg job may run this many times as long as its input."),
+        float, doc("An ffmpeg job may run this many times as long as its input.", "factor")
     ] = 2.0
-    ffmpeg_buffer_ms: Annotated[
-        int, doc("ms", "Added to the time limit of ffmpeg jobs. 0: none.")
-    ] = 0
+    ffmpeg_buffer_ms: Annotated[int, doc("Added to the time limit of ffmpeg jobs. 0: none.")] = 0
     gstreamer_extra_ms: Annotated[
-        int,
-        doc("ms", "A gstreamer job may run this much longer than its input. 0: no longer."),
+        int, doc("A gstreamer job may run this much longer than its input. 0: no longer.")
     ] = 30_000
     default_ms: Annotated[
-        int, doc("ms", "Limit for jobs without a timeout whose media duration is unknown. 0: none.")
+        int, doc("Limit for jobs without a timeout whose media duration is unknown. 0: none.")
     ] = 1_800_000
-    assigned_ms: Annotated[
-        int,
-        doc("ms", "Limit between assignment and start.", least=1),
-    ] = 300_000
+    assigned_ms: Annotated[int, doc("Limit between assignment and start.", least=1)] = 300_000
     idle_ms: Annotated[
-        int,
-        doc("ms", "Limit without log output or progress, for jobs of the idle queues.", least=1),
+        int, doc("Limit without log output or progress, for jobs of the idle queues.", least=1)
     ] = 300_000
     idle_queues: Annotated[
         tuple[str, ...],
-        doc("queue names", "Queues whose jobs time out when idle, however long they run."),
+        doc("Queues whose jobs time out when idle, however long they run.", "queue names"),
     ] = ("live",)
 
 

@@ -220,7 +220,7 @@ def _listed(names: Sequence[object]) -> str:
 
 
 def shown_value(key: str, value: object) -> str:
-    """Returns what a worker has under a key, for people."""
+    """Formats the value of a metadata key for people."""
     if value is None:
         if key.startswith(KEY_START):
             return "no such secret"

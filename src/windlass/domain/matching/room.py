@@ -36,7 +36,7 @@ Needs = tuple[tuple[str, int], ...]
 
 
 def needs_of(shape: Shape, metadata: Mapping[str, object]) -> Needs:
-    """Returns what a job takes here: a processor if jobs share them and it asks for none."""
+    """Returns what a job takes; if jobs share processors, at least one by default."""
     if NO_CPUS in shape.resources:
         return tuple(need for need in shape.resources if need != NO_CPUS)
     if not metadata.get(SHARES) or any(name == CPUS for name, _ in shape.resources):

@@ -161,9 +161,7 @@ class Pool(Struct, frozen=True, kw_only=True):
         return found | {resource_key(name): amount for name, amount in self.resources.items()}
 
     def at_once(self, metadata: Mapping[str, object]) -> int:
-        """Returns how many jobs a worker with this metadata holds, by the rule of `windlass
-        worker`.
-        """
+        """Returns how many jobs a worker with this metadata runs at once, as it decides itself."""
         if self.slots is not None:
             return self.slots
         return max(amount_of(metadata, CPUS), 1) if self.resources else 1

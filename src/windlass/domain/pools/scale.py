@@ -86,7 +86,7 @@ class Scale:
         return each
 
     def _of_others(self, target: Target, sizes: dict[int, int]) -> int:
-        """Returns what a job needs that only other workers can run, on hosts the pool uses."""
+        """Returns the units of a job that the pool cannot run, on hosts that it shares."""
         shared = [sizes[host] // room for host, room in target.hosts.items() if host in sizes]
         each = max(min(shared, default=1), 1)
         for host, room in target.hosts.items():

@@ -95,7 +95,7 @@ def target_with(target: Target, host: Host) -> Target:
 
 
 def _turn(one: PoolNow) -> tuple[int, int, str]:
-    """Orders pools: by priority, then the cheaper first, then by name."""
+    """Orders pools by priority, then by price, then by name."""
     return -one.pool.priority, one.pool.hourly_price, one.pool.name
 
 
@@ -125,9 +125,7 @@ def _size_pool(one: PoolNow, targets: Sequence[Target], hosts: Sequence[Host], n
 
 
 class Behind(NamedTuple):
-    """How many workers the real waiting times ask for, whatever the estimate says, and the longest
-    wait.
-    """
+    """How many workers the actual waiting times call for, and the longest wait."""
 
     wanted: int = 0
     waited_ms: int = 0
@@ -330,7 +328,7 @@ def what_if(fleet: Fleet, workers: int | None = None, target_ms: int | None = No
 
 
 def _with_workers(fleet: Fleet, workers: int) -> Fleet:
-    """Replaces the workers of these pools by the given numbers and keeps all others."""
+    """Gives each pool this many workers and keeps all others."""
     names = {one.pool.name for one in fleet.pools}
     kept = [host for host in fleet.hosts if host.pool not in names]
     fresh = [Host(-1 - n, one.pool.name, workers) for n, one in enumerate(fleet.pools) if workers]
@@ -341,7 +339,7 @@ def _with_workers(fleet: Fleet, workers: int) -> Fleet:
 
 
 def _with_hosts(target: Target, stays: Container[int], fresh: Sequence[Host]) -> Target:
-    """Assumes that pools which might run the target can, one job at a time."""
+    """Replaces the hosts; pools that might run the target count as able to, one job each."""
     hosts = {host: room for host, room in target.hosts.items() if host in stays}
     for host in fresh:
         if host.pool in target.pools or host.pool in target.guesses:
@@ -417,7 +415,7 @@ class _Flow:
         return None
 
     def _push(self, start: int, path: Sequence[Step]) -> int:
-        """Shifts as much as possible along the path; returns how much the helper gave."""
+        """Pushes as much as possible along the path; returns how much came from the helper."""
         amount = self._left[start]
         for (need, host), (after, _) in pairwise(path):
             assert host is not None

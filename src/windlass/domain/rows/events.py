@@ -242,7 +242,8 @@ def _lines_of(event: Event, names: Names) -> list[str]:
         return [_other(event, data, names)]
     lines = [_transition(event, to, names)]
     if to is State.TIMED_OUT and "last_activity" in data:
-        at = _shown_time(data["last_activity"])
+        active = datetime.fromtimestamp(data["last_activity"] / 1000, UTC)
+        at = active.strftime("%Y-%m-%d %H:%M:%S")
         lines.append(f"[Cleanup] Job {event.job} timed out (last activity: {at})")
     if to is State.RETRYING and "counts" in data:
         lines.append(_retry(event, data))
@@ -299,7 +300,3 @@ def _other(event: Event, data: Mapping[str, Any], names: Names) -> str:
 def _named(worker: int, names: Names) -> WorkerName:
     known = names.get(worker)
     return WorkerName(str(worker), str(worker)) if known is None else known
-
-
-def _shown_time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

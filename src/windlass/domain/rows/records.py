@@ -244,9 +244,9 @@ class Lease(NamedTuple):
 
 
 class JobRecord(NamedTuple):
-    """A whole row of `jobs`; when read for display, with data of other tables about it.
+    """A whole row of `jobs`, and data from other tables if it was read for display.
 
-    The first part is the row. The second part has its defaults if only the row was read: `state`
+    The first fields are the row. The others keep their defaults if only the row was read: `state`
     also covers open jobs (it follows from their place), `not_before` is when a planned or
     backing-off job may start (None: at once), and `worker` is the name of the current or last
     worker; None if that worker is gone. `log`, `progress` and `dynamic` belong to the newest

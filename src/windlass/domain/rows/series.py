@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 import msgspec
+from msgspec.structs import fields
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import (
@@ -107,8 +108,7 @@ class Spread(msgspec.Struct, array_like=True):
         self.count += other.count
         self.total += other.total
         self.high = max(self.high, other.high)
-        for bucket, count in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        _add(self.buckets, other.buckets)
 
     def quantile(self, share: float) -> int | None:
         """Returns a duration that about this share does not exceed; None without durations."""
@@ -203,22 +203,20 @@ class Figures(msgspec.Struct, array_like=True):
 
     def merge(self, other: "Figures") -> None:
         """Adds the figures of the same slot in another queue."""
-        self.submitted += other.submitted
-        self.started += other.started
-        self.completed += other.completed
-        self.failed += other.failed
-        self.stopped += other.stopped
-        self.rejected += other.rejected
-        self.canceled += other.canceled
-        self.retried += other.retried
-        self.lost += other.lost
-        for failure, count in other.failures.items():
-            self.failures[failure] = self.failures.get(failure, 0) + count
+        for name in _NUMBERS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        _add(self.failures, other.failures)
+        _add(self.depth, other.depth)
         self.wait.merge(other.wait)
         self.run.merge(other.run)
-        for state, count in other.depth.items():
-            self.depth[state] = self.depth.get(state, 0) + count
-        self.high += other.high
+
+
+_NUMBERS: Final = tuple(field.name for field in fields(Figures) if field.type is int)
+
+
+def _add(counts: dict[int, int], others: Mapping[int, int]) -> None:
+    for key, count in others.items():
+        counts[key] = counts.get(key, 0) + count
 
 
 def slot_of(at: int, step: int) -> int:

@@ -48,9 +48,7 @@ def refers(value: object) -> bool:
 
 
 def results_in(value: object, field: str) -> Iterator[int | str]:
-    """Yields the jobs whose results a JSON value names; raises `InvalidInput` for an invalid
-    one.
-    """
+    """Yields the jobs whose results a JSON value refers to; raises `InvalidInput`."""
     for reference in references_in(value, RESULT):
         job = job_of(reference)
         if not (isinstance(job, str) and job) and not (type(job) is int and 1 <= job <= MAX_JOB_ID):

@@ -40,9 +40,7 @@ class ReportedTask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 def pack(tasks: Iterable[ReportedTask]) -> list[dict[str, Any]]:
-    """Returns a worker's report: the first tasks that fit; one that is too long loses its
-    schema.
-    """
+    """Returns a worker's report: the tasks that fit, without schemas that are too long."""
     reported: list[dict[str, Any]] = []
     left = ALL_LIMIT
     for task in tasks:

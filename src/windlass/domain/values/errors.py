@@ -18,9 +18,7 @@ _MAX_INT_BITS = 256
 
 
 class _NotKnown:
-    """The sentinel for an unknown value; it survives pickling, as errors travel between
-    processes.
-    """
+    """The sentinel for an unknown value; errors are pickled, and it stays the same object."""
 
     def __reduce__(self) -> str:
         return "NOT_KNOWN"
@@ -252,9 +250,7 @@ class Unreachable(WindlassError):
 
 
 class WrongServer(Unreachable):
-    """Something answers at an address, but it is not a Windlass server, or speaks another
-    protocol.
-    """
+    """The program at an address is not a Windlass server, or speaks another protocol."""
 
     code = "wrong_server"
 

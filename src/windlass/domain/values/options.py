@@ -14,8 +14,8 @@ from msgspec.structs import fields
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import (
     DURATION_LIMIT_MS,
+    exact_size,
     format_duration,
-    format_size,
     parse_duration_ms,
     parse_size,
 )
@@ -73,11 +73,11 @@ class Option(Struct, frozen=True):
         if isinstance(value, int) and self.unit == "ms":
             return _show_duration(value)
         if isinstance(value, int) and self.unit == "bytes":
-            return _show_size(value)
+            return exact_size(value)
         return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def doc(unit: str, description: str, least: float = 0) -> Meta:
+def doc(description: str, unit: str = "ms", *, least: float = 0) -> Meta:
     """Returns the annotation of an option; numbers below `least` are refused."""
     return Meta(description=description, extra={"unit": unit, "least": least})
 
@@ -122,12 +122,6 @@ def shown_name(name: str, unit: str) -> str:
 def _show_duration(ms: int) -> str:
     """Formats like `format_duration`, but shows whole days as days."""
     return f"{ms // _DAY_MS}d" if ms and ms % _DAY_MS == 0 else format_duration(ms)
-
-
-def _show_size(size: int) -> str:
-    """Formats like `format_size`, but never rounds, so that the result can be set again."""
-    shown = format_size(size)
-    return shown if parse_size(shown) == size else f"{size}B"
 
 
 def _default(default: object, factory: object) -> object:

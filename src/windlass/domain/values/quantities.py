@@ -134,6 +134,12 @@ def format_size(size: int) -> str:
     return f"{_one_decimal((size * 10 + unit // 2) // unit)}{name}"
 
 
+def exact_size(size: int) -> str:
+    """Formats like `format_size`, but never rounds, so that the result can be set again."""
+    shown = format_size(size)
+    return shown if parse_size(shown) == size else f"{size}B"
+
+
 def readable_size(size: int) -> str:
     """Returns a size as people read it: 512 B, 8.5 KiB, 11.1 MiB, 250 GiB, 8 TiB.
 

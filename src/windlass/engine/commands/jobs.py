@@ -10,12 +10,14 @@ children as the answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import RUNNING, State, can_supersede
@@ -68,28 +70,19 @@ class Position(NamedTuple):
     inherited: float
 
 
+@dataclass(eq=False)
 class Jobs:
     """Cancels, retries, unblocks and prioritizes jobs, and waits for them.
 
     Commands return only after the dependents of the affected jobs are updated, too.
     """
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        catalog: Catalog,
-        run: RunStep,
-        cascades: CascadeRunner,
-        end_waiters: EndWaiters,
-        submissions: SubmitCommand,
-    ) -> None:
-        self._store = store
-        self._catalog = catalog
-        self._run = run
-        self._cascades = cascades
-        self._end_waiters = end_waiters
-        self._submissions = submissions
+    _store: Store
+    _catalog: Catalog
+    _run: RunStep
+    _cascades: CascadeRunner
+    _end_waiters: EndWaiters
+    _submissions: SubmitCommand
 
     async def cancel(
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
@@ -198,11 +191,11 @@ class Jobs:
         """Waits until enough of these jobs have ended, and returns those that have."""
         for job in jobs:
             check_id("job", job)
-        return await self._end_waiters.wait_jobs(jobs, timeout_ms, enough)
+        return await self._end_waiters.jobs.wait_many(jobs, timeout_ms, enough)
 
     async def wait_ended(self, job: int, timeout_ms: int) -> bool:
         """Waits until a job has ended, and returns whether it has."""
-        return await self._end_waiters.wait_job(job, timeout_ms)
+        return await self._end_waiters.jobs.wait(job, timeout_ms)
 
     async def position(self, job: int) -> Position:
         """Returns where a job is in the order of its queue."""
@@ -372,8 +365,7 @@ async def submit_children(
     work: Work, holder: Holder, jobs: Sequence[ValidatedJob], key: str
 ) -> Submitted:
     """Writes the children if the holder still runs the attempt."""
-    named = {ref for job in jobs for ref in (*job.spec.after, *job.spec.after_any)}
-    others = {ref for ref in named if isinstance(ref, int)}
+    others = {ref for job in jobs for ref in ids_in(job.spec)}
     facts = await work.tx.jobs.share(sorted({holder.job, *others}))
     if holder.job not in facts:
         raise NotFound("job", holder.job)

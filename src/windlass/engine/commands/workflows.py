@@ -1,5 +1,9 @@
 """`engine.workflows`: commands about whole workflows."""
 
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
 from windlass.domain.lifecycle.workflow_state import Details, WorkflowState, decode_details
 from windlass.domain.values.errors import InvalidInput, existing
 from windlass.engine.commands.submit import SubmitCommand
@@ -9,36 +13,27 @@ from windlass.engine.transaction.arguments import check_id, check_text
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.workflows import (
     CascadeRunner,
-    Retried,
-    Stopped,
     cancel_workflow,
     plan_repetition,
     retry_failed,
 )
+from windlass.messages.workflows import CanceledWorkflow, RetriedWorkflow
 from windlass.store.store import Store
 
 
+@dataclass(eq=False)
 class Workflows:
     """Cancels and retries workflows, and waits for them."""
 
-    def __init__(
-        self,
-        *,
-        store: Store,
-        run: RunStep,
-        cascades: CascadeRunner,
-        end_waiters: EndWaiters,
-        submissions: SubmitCommand,
-    ) -> None:
-        self._store = store
-        self._run = run
-        self._cascades = cascades
-        self._end_waiters = end_waiters
-        self._submissions = submissions
+    _store: Store
+    _run: RunStep
+    _cascades: CascadeRunner
+    _end_waiters: EndWaiters
+    _submissions: SubmitCommand
 
     async def cancel(
         self, workflow: int, reason: str = "Canceled", actor: str | None = None
-    ) -> Stopped:
+    ) -> CanceledWorkflow:
         """Cancels a workflow; returns when its jobs have ended or been told to stop."""
         check_id("workflow", workflow)
         check_text("reason", reason)
@@ -46,7 +41,7 @@ class Workflows:
         done = await self._run(lambda work: cancel_workflow(work, workflow, reason, actor))
         await self._cascades.settled()
         row = (await self._store.read(lambda tx: tx.workflows.read([workflow]))).get(workflow)
-        return done if row is None else done._replace(state=WorkflowState(row.state).name.lower())
+        return done if row is None else replace(done, state=WorkflowState(row.state).name.lower())
 
     async def retry(
         self,
@@ -54,7 +49,7 @@ class Workflows:
         failed: bool = True,
         actor: str | None = None,
         not_before: int | None = None,
-    ) -> Retried:
+    ) -> RetriedWorkflow:
         """Retries the failed jobs of a workflow, or all of it as a new workflow."""
         check_id("workflow", workflow)
         check_text("actor", actor)
@@ -71,11 +66,11 @@ class Workflows:
         jobs = self._submissions.validate(plan.jobs)
         submission = Submission(jobs, plan.workflow, origins=plan.origins)
         made = await self._submissions.submit_validated(submission)
-        return Retried(made.known_workflow, all(made.applied))
+        return RetriedWorkflow(made.known_workflow, all(made.applied))
 
     async def wait_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Waits until a workflow has ended, and returns whether it has."""
-        return await self._end_waiters.wait_workflow(workflow, timeout_ms)
+        return await self._end_waiters.workflows.wait(workflow, timeout_ms)
 
     async def details(self, workflow: int) -> Details:
         """Returns what a workflow was submitted with."""

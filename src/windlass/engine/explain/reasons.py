@@ -13,6 +13,7 @@ from windlass.domain.access.rights import Action
 from windlass.domain.explain.explanation import LimitEntry, Request, Step, Waiting
 from windlass.domain.explain.forecast import Line
 from windlass.domain.explain.reasons import Group
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import QUEUED
 from windlass.domain.matching.shapes import Shape, opens_at, read_starts, room_in
@@ -21,7 +22,7 @@ from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.fleet.epochs import HOLD
-from windlass.engine.jobs.supersede import newest_of
+from windlass.engine.jobs.dependents import newest_of
 from windlass.store.sql.places import Probe
 from windlass.store.sql.transaction import ReadTx
 
@@ -241,7 +242,7 @@ async def what_blocks(tx: ReadTx, job: int) -> Blocked:
     if body is None:
         return Blocked((), False)
     spec = decode_spec(body)
-    named = [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
+    named = ids_in(spec)
     newest = await newest_of(tx, named)
     needs = {fact.id: fact for fact in newest.values() if fact.is_open}
     manual = wait is not None and wait.needs_operator

@@ -10,6 +10,7 @@ queued.
 import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from windlass.domain.explain.waiting_time import (
@@ -27,6 +28,7 @@ from windlass.domain.explain.waiting_time import (
     sums_of,
     while_true,
 )
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import (
     ACTIVE_CODES,
@@ -42,7 +44,7 @@ from windlass.domain.rows.records import JobFacts, JobRecord, ShownNumbers
 from windlass.domain.values.errors import NotFound, existing
 from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.history.statistics import Kinds
-from windlass.engine.jobs.supersede import newest_of
+from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.verify.past import WorkerPast, apply_worker_event
 from windlass.store.sql.transaction import ReadTx
@@ -172,7 +174,7 @@ class _TimeAccount:
 
     async def _needs_end(self) -> int | None:
         """Returns when the last job it waited for ended; None while one is open."""
-        named = [r for r in (*self._spec.after, *self._spec.after_any) if isinstance(r, int)]
+        named = ids_in(self._spec)
         newest = (await newest_of(self._tx, named)).values() if named else []
         if any(fact.is_open for fact in newest):
             return None
@@ -284,19 +286,16 @@ async def full_times(
     ]
 
 
+@dataclass(eq=False)
 class _Past:
     """The events since a job was queued, as each of its limits sees them."""
 
-    def __init__(
-        self, tx: ReadTx, catalog: Catalog, limits: Limits, first: Event,
-        events: Sequence[Event], facts: dict[int, JobFacts],
-    ) -> None:  # fmt: skip
-        self._tx = tx
-        self._catalog = catalog
-        self._limits = limits
-        self._first = first
-        self._events = events
-        self._facts = facts
+    _tx: ReadTx
+    _catalog: Catalog
+    _limits: Limits
+    _first: Event
+    _events: Sequence[Event]
+    _facts: dict[int, JobFacts]
 
     async def of_key(self) -> list[tuple[int, bool]]:
         """Returns changes of its concurrency limit; the newest submit set its maximum."""

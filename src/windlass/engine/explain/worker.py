@@ -1,6 +1,7 @@
 """Explains why a worker is idle: what is ready to run, and why this worker cannot take it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
 from windlass.domain.explain.explanation import WorkEntry, WorkerExplanation
@@ -69,22 +70,15 @@ async def explain_worker(
     )
 
 
+@dataclass(eq=False)
 class _Gates:
     """The gates of this worker besides clauses: queues, their limits, rates, its own room."""
 
-    def __init__(
-        self,
-        tx: ReadTx,
-        rooms: Rooms,
-        worker: int,
-        profile: Profile,
-        queues: Mapping[str, QueueRow],
-    ) -> None:
-        self._tx = tx
-        self._rooms = rooms
-        self._worker = worker
-        self._profile = profile
-        self._queues = queues
+    _tx: ReadTx
+    _rooms: Rooms
+    _worker: int
+    _profile: Profile
+    _queues: Mapping[str, QueueRow]
 
     @classmethod
     async def read(cls, tx: ReadTx, catalog: Catalog, worker: Worker) -> Self:

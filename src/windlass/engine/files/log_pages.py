@@ -15,6 +15,7 @@ from windlass.domain.rows.files import LogRow
 from windlass.domain.values.errors import NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.engine.attempts.log_segments import LogPiece, Logs, left_out
+from windlass.messages.files import LogLine
 
 BLOCK: Final = 64 * 1024
 GAP_LINES: Final = 2  # newlines in the line that replaces missing bytes
@@ -125,22 +126,17 @@ def _behind_newline(data: bytes, number: int) -> int:
     return at
 
 
-class LogLine(NamedTuple):
-    """A line without its line end: `data` are its first bytes, `size` is its length."""
-
-    number: int
-    offset: int
-    data: bytes
-    size: int
-    at_ms: int | None
-
-
 class Read(NamedTuple):
     """Bytes of a piece from `offset` on."""
 
     offset: int
     data: bytes
     piece: LogPiece
+
+
+def text_of(data: bytes) -> str:
+    """Returns bytes of a log as text."""
+    return data.decode("utf-8", "replace")
 
 
 async def read_page(logs: Logs, index: LineIndex, first: int, count: int) -> list[LogLine]:
@@ -165,7 +161,14 @@ async def read_page(logs: Logs, index: LineIndex, first: int, count: int) -> lis
             found.append((rest[0], rest[1][:LINE_BYTES], len(rest[1])))
     times = await _times(logs, reads)
     return [
-        LogLine(first + place, offset, data[:LINE_BYTES], size, _time_at(times, offset))
+        LogLine(
+            number=first + place,
+            offset=offset,
+            text=text_of(data[:LINE_BYTES]),
+            size=size,
+            is_cut=min(len(data), LINE_BYTES) < size,
+            at=None if (at := _time_at(times, offset)) is None else format_moment(at),
+        )
         for place, (offset, data, size) in enumerate(found)
     ]
 

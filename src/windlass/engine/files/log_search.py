@@ -13,9 +13,12 @@ from contextlib import aclosing
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import LogPiece, Logs
-from windlass.engine.files.log_pages import LineIndex, bytes_of
+from windlass.engine.files.log_pages import LineIndex, bytes_of, text_of
+from windlass.messages.files import LogMatch, LogMatches
 
 BLOCK: Final = 1024 * 1024  # maximum bytes of one read; a longer line is split
 AHEAD: Final = 4 * BLOCK  # bytes read ahead of need
@@ -136,24 +139,6 @@ async def _read_ahead(
         await asyncio.gather(*left, return_exceptions=True)
 
 
-class LogMatch(NamedTuple):
-    """A line with a match: where the match is, and its surroundings."""
-
-    line: int
-    offset: int
-    before: bytes
-    match: bytes
-    after: bytes
-
-
-class LogMatches(NamedTuple):
-    """Matches in the order of the search, which continues at `next`, unless all was searched."""
-
-    matches: list[LogMatch]
-    next: int | None
-    scanned: int
-
-
 def finder(text: str, is_regex: bool, ignore_case: bool) -> Find:
     """Returns a function that finds this text, or this regular expression, in a block of lines."""
     wanted = text.encode("utf-8", "surrogatepass")
@@ -218,19 +203,21 @@ async def search(
                     position = _beyond(matches[-1], block, backwards)
                 if scanned >= SCAN_BYTES or len(matches) == limit:
                     is_over = position <= 0 if backwards else position >= index.row.bytes
-                    return LogMatches(matches, None if is_over else position, scanned)
+                    return LogMatches(
+                        matches=tuple(matches), next=None if is_over else position, scanned=scanned
+                    )
     except NotFound:
         if not scanned:
             raise
-        return LogMatches(matches, position, scanned)
-    return LogMatches(matches, None, scanned)
+        return LogMatches(matches=tuple(matches), next=position, scanned=scanned)
+    return LogMatches(matches=tuple(matches), next=None, scanned=scanned)
 
 
 def _numbered(found: list[LogMatch], block: Block, first: int) -> Iterator[LogMatch]:
     """Yields the matches with their line numbers; the block begins with line `first`."""
     for match in found:
         line = first + block.data.count(b"\n", 0, match.offset - block.offset)
-        yield match._replace(line=line)
+        yield msgspec.structs.replace(match, line=line)
 
 
 def _beyond(match: LogMatch, block: Block, backwards: bool) -> int:
@@ -255,7 +242,13 @@ def _matches(block: Block, find: Find, limit: int | None) -> list[LogMatch]:
         stop = len(data) if stop < 0 else stop
         last = min(stop, end + AROUND)
         found.append(
-            LogMatch(0, block.offset + start, data[begin:start], data[start:end], data[end:last])
+            LogMatch(
+                line=0,
+                offset=block.offset + start,
+                before=text_of(data[begin:start]),
+                match=text_of(data[start:end]),
+                after=text_of(data[end:last]),
+            )
         )
         at = stop + 1
     return found

@@ -28,16 +28,16 @@ from windlass.engine.attempts.writes import (
 from windlass.engine.engine import Engine
 from windlass.engine.files.log_pages import (
     LineIndex,
-    LogLine,
     colours_before,
     read_page,
     start_of_last,
     start_since,
     with_times,
 )
-from windlass.engine.files.log_search import LogMatches, finder, search
+from windlass.engine.files.log_search import finder, search
 from windlass.engine.files.tidying import SegmentMerger
 from windlass.engine.transaction.arguments import check_id
+from windlass.messages.files import LogLine, LogMatches
 from windlass.ports.blobs import Blobs
 from windlass.ports.gateway import Holder
 from windlass.store.sql.transaction import ReadTx

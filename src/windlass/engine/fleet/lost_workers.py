@@ -87,10 +87,7 @@ async def _mark_unhealthy(work: Work, silent: dict[int, Worker], late: list[Work
         if worker.status == WorkerStatus.ONLINE:
             silent[worker.id] = worker._replace(status=int(WorkerStatus.UNHEALTHY))
             marked.append(silent[worker.id])
-            work.say(
-                EventKind.WORKER, f"Worker {worker.name} missed a heartbeat", worker=worker.id,
-                incarnation=worker.incarnation, data={"status": "unhealthy"},
-            )  # fmt: skip
+            work.say_of(worker, f"Worker {worker.name} missed a heartbeat", status="unhealthy")
     if marked:
         await work.tx.workers.update(marked)
     return len(marked)
@@ -102,13 +99,8 @@ async def _lose(work: Work, silent: list[Worker]) -> list[Worker]:
     threshold = format_duration(work.config.heartbeat_timeout_ms)
     for worker in lost:
         silence = format_duration((work.now - worker.last_seen) // 1000 * 1000)
-        work.say(
-            EventKind.WORKER,
-            f"dead - no heartbeat for {silence} (threshold: {threshold})",
-            worker=worker.id,
-            incarnation=worker.incarnation,
-            data={"name": worker.name, "status": "offline"},
-        )
+        message = f"dead - no heartbeat for {silence} (threshold: {threshold})"
+        work.say_of(worker, message, name=worker.name, status="offline")
     if lost:
         await work.tx.workers.update([offline(worker, "lost") for worker in lost])
         work.effects.count("worker_failures", len(lost))

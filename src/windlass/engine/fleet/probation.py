@@ -26,7 +26,6 @@ from windlass.domain.matching.probation import (
     write_conduct,
 )
 from windlass.domain.matching.workers import CLAIMING, WorkerStatus
-from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.transaction.unit_of_work import Work
@@ -85,10 +84,7 @@ def note_completed(work: Work, worker: Worker, completed: int) -> Worker:
 
 def bring_back(work: Work, worker: Worker, why: str) -> Worker:
     """Returns the worker with its full share of jobs again, and without evidence against it."""
-    work.say(
-        EventKind.WORKER, f"Worker {worker.name} is no longer on probation: {why}",
-        worker=worker.id, incarnation=worker.incarnation, data={"status": "online"},
-    )  # fmt: skip
+    work.say_of(worker, f"Worker {worker.name} is no longer on probation: {why}", status="online")
     return worker._replace(status=ONLINE, reason=None, troubles=None)
 
 
@@ -229,11 +225,8 @@ def _suspect(work: Work, worker: Worker, conduct: Conduct, found: Blame) -> Work
         f"{found.failed} of {counted(found.ended, 'job')} failed on it for infrastructure reasons, "
         f"{found.usual:.1%} of the same kinds on other workers"
     )
-    work.say(
-        EventKind.WORKER,
-        f"Worker {worker.name} is on probation: {reason}; it gets one job at a time",
-        worker=worker.id, incarnation=worker.incarnation, data={"status": "probation"},
-    )  # fmt: skip
+    message = f"Worker {worker.name} is on probation: {reason}; it gets one job at a time"
+    work.say_of(worker, message, status="probation")
     troubles = write_conduct(replace(conduct, probation=Probation()))
     return worker._replace(status=PROBATION, reason=reason, troubles=troubles)
 

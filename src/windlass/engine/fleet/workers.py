@@ -1,7 +1,7 @@
 """Workers: enrolment and incarnations, draining, enabling, removal, and loss."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,6 @@ from windlass.domain.matching.workers import (
     status_after_enrolment,
 )
 from windlass.domain.pools.pools import decode_pool
-from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.tasks.worker_lists import BUILT_IN, check_tasks, names_in
 from windlass.domain.values.errors import Conflict, NotFound, existing
@@ -118,12 +117,10 @@ async def _begin_incarnation(work: Work, enrolment: Enrolment) -> Worker:
         await work.tx.workers.update([worker])
     work.effects.catalog = True
     standing = _STANDING.get(WorkerStatus(worker.status))
-    waits = {} if standing is None else {standing: True}
-    work.say(
-        EventKind.WORKER, f"Worker {worker.name} enrolled", worker=worker.id,
-        incarnation=worker.incarnation,
-        data={"name": worker.name, "status": "enrolled", "slots": worker.slots,
-              "metadata": dynamic, **waits},
+    waits: dict[str, Any] = {} if standing is None else {standing: True}
+    work.say_of(
+        worker, f"Worker {worker.name} enrolled", name=worker.name, status="enrolled",
+        slots=worker.slots, metadata=dynamic, **waits,
     )  # fmt: skip
     return worker
 
@@ -192,10 +189,7 @@ async def leave(work: Work, worker_id: int, incarnation: int) -> bool:
     if await work.tx.leases.of_workers([worker_id]):
         return False
     await work.tx.workers.update([offline(worker, STOPPED)])
-    work.say(
-        EventKind.WORKER, "has stopped", worker=worker_id,
-        incarnation=incarnation, data={"name": worker.name, "status": "offline"},
-    )  # fmt: skip
+    work.say_of(worker, "has stopped", name=worker.name, status="offline")
     return True
 
 
@@ -255,10 +249,8 @@ async def set_status(
     changed = worker._replace(status=int(status), reason=reason, troubles=None)
     await work.tx.workers.update([changed])
     work.effects.pokes.append(worker_id)
-    work.say(
-        EventKind.WORKER, f"Worker {worker.name} is {status.name.lower()}", worker=worker_id,
-        incarnation=worker.incarnation, actor=actor, data={"status": status.name.lower()},
-    )  # fmt: skip
+    state = status.name.lower()
+    work.say_of(worker, f"Worker {worker.name} is {state}", actor, status=state)
     return True
 
 
@@ -274,10 +266,7 @@ async def set_static(work: Work, worker_id: int, change: Change, actor: str | No
         return False
     await work.tx.workers.update([worker._replace(static=text)])
     work.effects.pokes.append(worker_id)
-    work.say(
-        EventKind.WORKER, f"Worker {worker.name} has new metadata", worker=worker_id,
-        incarnation=worker.incarnation, actor=actor, data={"static": dict(static)},
-    )  # fmt: skip
+    work.say_of(worker, f"Worker {worker.name} has new metadata", actor, static=dict(static))
     return True
 
 
@@ -298,10 +287,7 @@ async def _remove(work: Work, worker: Worker, message: str, actor: str | None) -
     await work.tx.workers.remove(worker.id)
     await work.tx.access.remove_of_worker(worker.id)
     work.effects.pokes.append(worker.id)  # its open sync is answered: the worker is gone
-    work.say(
-        EventKind.WORKER, message, worker=worker.id,
-        incarnation=worker.incarnation, actor=actor, data={"status": "removed"},
-    )  # fmt: skip
+    work.say_of(worker, message, actor, status="removed")
 
 
 async def expect_known_tasks(work: Work, metadata: Mapping[str, object]) -> None:

@@ -4,9 +4,10 @@ Each step is one transaction on a bounded number of rows, and one server at a ti
 removal keeps what `verify` needs to replay the rest. An operator can delete single jobs earlier.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from windlass.domain.config import Config
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, WorkflowState, ended_badly
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
@@ -25,6 +26,7 @@ from windlass.engine.verify.past import Findings, SnapshotIndex
 from windlass.engine.verify.replay import Replay
 from windlass.store.sql.retention import Ended
 from windlass.store.sql.snapshot import Snapshot
+from windlass.store.sql.transaction import WriteTx
 
 JOB: Final = int(EventKind.JOB)
 SETTLED_MS: Final = 3_600_000  # among younger events, some with lower numbers may still appear
@@ -194,39 +196,30 @@ async def forget_commits(work: Work) -> int:
     return 0
 
 
-async def trim_runs(work: Work) -> int:
-    """Removes the next runs of schedules that ended long ago; returns how many.
+def _trim(
+    keep_ms: Callable[[Config], int],
+    rows: Callable[[WriteTx], Callable[[int, int], Awaitable[int]]],
+) -> Callable[[Work], Awaitable[int]]:
+    """Makes a step that removes rows from before a time; 0 keeps them for ever.
 
-    Runs are kept as long as jobs.
+    Each step returns how many it removed.
     """
-    keep_ms = work.config.job_retention_ms
-    if not keep_ms or not await work.tx.retention.try_lock():
-        return 0
-    return await work.tx.schedules.trim_runs(work.now - keep_ms, work.config.chunk_rows)
+
+    async def step(work: Work) -> int:
+        kept = keep_ms(work.config)
+        if not kept or not await work.tx.retention.try_lock():
+            return 0
+        return await rows(work.tx)(work.now - kept, work.config.chunk_rows)
+
+    return step
 
 
-async def trim_uploads(work: Work) -> int:
-    """Removes uploads that no job uses and that were idle for a while; returns how many."""
-    if not await work.tx.retention.try_lock():
-        return 0
-    before = work.now - work.config.upload_retention_ms
-    return await work.tx.files.trim_uploads(before, work.config.chunk_rows)
-
-
-async def trim_reactions(work: Work) -> int:
-    """Removes reactions that were done or given up long ago; returns how many."""
-    keep_ms = work.config.job_retention_ms
-    if not keep_ms or not await work.tx.retention.try_lock():
-        return 0
-    return await work.tx.reactions.trim(work.now - keep_ms, work.config.chunk_rows)
-
-
-async def trim_aliases(work: Work) -> int:
-    """Removes old records of which job replaced one whose key was taken; returns how many."""
-    keep_ms = work.config.job_retention_ms
-    if not keep_ms or not await work.tx.retention.try_lock():
-        return 0
-    return await work.tx.inbox.trim_aliases(work.now - keep_ms, work.config.chunk_rows)
+# Runs, reactions and aliases are kept as long as jobs; uploads while a job uses them, and longer.
+trim_runs = _trim(lambda config: config.job_retention_ms, lambda tx: tx.schedules.trim_runs)
+trim_reactions = _trim(lambda config: config.job_retention_ms, lambda tx: tx.reactions.trim)
+trim_aliases = _trim(lambda config: config.job_retention_ms, lambda tx: tx.inbox.trim_aliases)
+trim_uploads = _trim(lambda config: config.upload_retention_ms, lambda tx: tx.files.trim_uploads)
+trim_signals = _trim(lambda config: config.signal_retention_ms, lambda tx: tx.steps.drop_signals)
 
 
 async def trim_audit(work: Work) -> int:
@@ -257,14 +250,6 @@ async def trim_series(work: Work) -> int:
             for kind in _TRIMMED:
                 done += await work.tx.series.trim(kind, step, now - keep_ms, count)
     return done
-
-
-async def trim_signals(work: Work) -> int:
-    """Removes old signals; returns how many."""
-    if not await work.tx.retention.try_lock():
-        return 0
-    before = work.now - work.config.signal_retention_ms
-    return await work.tx.steps.drop_signals(before, work.config.chunk_rows)
 
 
 def _oldest(events: Sequence[Event], cutoff: int) -> Sequence[Event]:

@@ -23,9 +23,15 @@ from windlass.domain.lifecycle.states import (
 from windlass.domain.rows.records import JobFacts, Wait
 from windlass.domain.values.errors import Conflict, existing
 from windlass.engine.jobs.close import end_without_attempt
-from windlass.engine.jobs.dependents import hold_back, hold_waits, jobs_ended, meet, release
+from windlass.engine.jobs.dependents import (
+    hold_back,
+    hold_waits,
+    jobs_ended,
+    meet,
+    newest_of,
+    release,
+)
 from windlass.engine.jobs.priority import pass_on_ended, ranks_of
-from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 

@@ -27,6 +27,7 @@ from windlass.domain.rows.records import (
 from windlass.domain.values.ids import JobId
 from windlass.engine.jobs.places import make_ready, plan_for
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.store.sql.transaction import ReadTx
 
 CHUNK = 1_000
 
@@ -175,3 +176,15 @@ async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
     await work.catalog.know(work.tx, (shape for shape, _ in kinds))
     for (shape, workflow), alike in kinds.items():
         work.count_moves(shape, workflow, BLOCKED, QUEUED, alike)
+
+
+async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+    """Returns the last existing successor of each of these jobs."""
+    found: dict[int, JobFacts] = {}
+    ahead = {job: job for job in jobs}
+    while ahead:
+        facts = await tx.jobs.read(sorted(set(ahead.values())))
+        moved = {job: facts[last] for job, last in ahead.items() if last in facts}
+        found.update(moved)
+        ahead = {job: fact.superseded_by for job, fact in moved.items() if fact.superseded_by}
+    return found

@@ -26,45 +26,28 @@ class EndWaiters:
     """The calls of one engine that wait for an end."""
 
     def __init__(self, store: Store) -> None:
-        self._jobs = _Waiters(store, _has_job_ended)
-        self._workflows = _Waiters(store, _has_workflow_ended)
-
-    async def wait_job(self, job: int, timeout_ms: int) -> bool:
-        """Waits until a job has ended or time is up; returns True if it has ended."""
-        return await self._jobs.wait(job, timeout_ms)
-
-    async def wait_jobs(
-        self, jobs: Sequence[int], timeout_ms: int, enough: Callable[[Ended], bool]
-    ) -> Ended:
-        """Waits until enough of these jobs have ended or time is up; returns those that have.
-
-        Jobs that do not exist count as ended.
-        """
-        return await self._jobs.wait_many(jobs, timeout_ms, enough)
-
-    async def wait_workflow(self, workflow: int, timeout_ms: int) -> bool:
-        """Waits until a workflow has ended or time is up; returns True if it has ended."""
-        return await self._workflows.wait(workflow, timeout_ms)
+        self.jobs = Waiters(store, _has_job_ended)
+        self.workflows = Waiters(store, _has_workflow_ended)
 
     def wake(self, jobs: Iterable[int], workflows: Iterable[int]) -> None:
         """Wakes the calls that wait for these, which have ended."""
-        self._jobs.wake(jobs)
-        self._workflows.wake(workflows)
+        self.jobs.wake(jobs)
+        self.workflows.wake(workflows)
 
     def wake_all(self) -> None:
         """Makes every call check again."""
-        self._jobs.wake_all()
-        self._workflows.wake_all()
+        self.jobs.wake_all()
+        self.workflows.wake_all()
 
     @property
     def is_closed(self) -> bool:
         """Returns whether all waits have ended."""
-        return self._jobs.is_closed
+        return self.jobs.is_closed
 
     def close(self) -> None:
         """Ends all waits."""
-        self._jobs.close()
-        self._workflows.close()
+        self.jobs.close()
+        self.workflows.close()
 
 
 class _Member:
@@ -81,7 +64,9 @@ class _Member:
         self._woken.set()
 
 
-class _Waiters:
+class Waiters:
+    """The calls that wait for jobs, or for workflows."""
+
     def __init__(self, store: Store, has_ended: HasEnded) -> None:
         self._store = store
         self._has_ended = has_ended
@@ -90,6 +75,7 @@ class _Waiters:
         self.is_closed = False
 
     async def wait(self, number: int, timeout_ms: int) -> bool:
+        """Waits until it has ended or time is up; returns True if it has ended."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
@@ -112,6 +98,10 @@ class _Waiters:
     async def wait_many(
         self, numbers: Sequence[int], timeout_ms: int, enough: Callable[[Ended], bool]
     ) -> Ended:
+        """Waits until enough of these jobs have ended or time is up; returns those that have.
+
+        Jobs that do not exist count as ended.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         touched, woken = set(numbers), asyncio.Event()
@@ -145,15 +135,18 @@ class _Waiters:
                 self._forget(number, member)
 
     def wake(self, numbers: Iterable[int]) -> None:
+        """Wakes the calls that wait for these."""
         if self._waiting:
             for number in numbers:
                 for ended in self._waiting.get(number, ()):
                     ended.set()
 
     def wake_all(self) -> None:
+        """Makes every call check again."""
         self.wake(list(self._waiting))
 
     def close(self) -> None:
+        """Ends all waits."""
         self.is_closed = True
         self.wake_all()
 

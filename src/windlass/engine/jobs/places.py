@@ -12,6 +12,7 @@ from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, SUSPENDE
 from windlass.domain.rows.records import Due, JobFacts, Lease, Ticket, Wait
 from windlass.domain.values.ids import JobId
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import pages
 
 OVER = {RETRYING: "Backoff over", SUSPENDED: "Its wait is over"}
 
@@ -62,9 +63,9 @@ async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:
     """Puts queued jobs where workers find them; parks those beyond their limit."""
     free = [ticket for ticket in tickets if not ticket.limit]
     work.slots.admit(ticket for ticket in tickets if ticket.limit)
-    if free:
-        await work.tx.places.add_ready(free)
-        work.effects.arrive(free)
+    for page in pages(free):
+        await work.tx.places.add_ready(page)
+        work.effects.arrive(page)
 
 
 async def plan_for(work: Work, at: int, state: int, ticket: Ticket) -> None:

@@ -21,6 +21,7 @@ from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Cascade, CascadeKind, Due, JobFacts
 from windlass.domain.values.errors import Conflict, existing
 from windlass.domain.values.ids import JobId
+from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.jobs.places import Located, withdraw
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
@@ -82,12 +83,8 @@ async def _waited_for(work: Work, jobs: Sequence[int]) -> tuple[int, list[int]]:
             break
         taken += 1
         named.update(ref for ref in refs if isinstance(ref, int))
-    found: set[int] = set()
-    while named:
-        facts = await work.tx.jobs.read(sorted(named))
-        found |= {job for job, fact in facts.items() if fact.is_open}
-        named = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
-    return taken, sorted(found)
+    newest = await newest_of(work.tx, named)
+    return taken, sorted({fact.id for fact in newest.values() if fact.is_open})
 
 
 async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:

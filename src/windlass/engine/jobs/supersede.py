@@ -5,11 +5,12 @@ too, by a cascade. Queued ones wait again. Running ones continue, and wait only 
 requeued.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import msgspec
 
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import (
     ALLOW_FAILURE,
     CONDITIONAL,
@@ -54,7 +55,6 @@ from windlass.engine.jobs.places import make_ready, plan_for, withdraw
 from windlass.engine.jobs.priority import pass_on, refresh
 from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.store.sql.transaction import ReadTx
 
 NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # ended because of how others ended
 
@@ -112,7 +112,7 @@ async def retry_many(
         specs = {j: msgspec.structs.replace(s, not_before=at) for j, s in specs.items()}
     if changed is not None:
         specs = {j: msgspec.structs.replace(s, args=changed.args) for j, s in specs.items()}
-    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    named = await _newest(work, [ref for spec in specs.values() for ref in ids_in(spec)])
     locked = await work.tx.jobs.lock(sorted({*known, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in known))
     if changed is not None and any(
@@ -130,7 +130,7 @@ async def retry_many(
             answers.append(NotFound("job", job))
             continue
         old, spec = locked[job], specs[job]
-        its = {ref: _follow(named[ref], locked) for ref in _ids(spec)}
+        its = {ref: _follow(named[ref], locked) for ref in ids_in(spec)}
         refusal = standing.refusal(old) or _standing_cause_of(old, spec, its, locked)
         if refusal is None and not old.superseded_by:
             refusal = await standing.key_refusal(work, old, spec)
@@ -149,18 +149,6 @@ async def retry_many(
 
 def _may_retry(standing: "_Obstacles", old: JobFacts) -> bool:
     return not old.superseded_by and standing.refusal(old) is None
-
-
-async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """Returns the last existing successor of each of these jobs."""
-    found: dict[int, JobFacts] = {}
-    ahead = {job: job for job in jobs}
-    while ahead:
-        facts = await tx.jobs.read(sorted(set(ahead.values())))
-        moved = {job: facts[last] for job, last in ahead.items() if last in facts}
-        found.update(moved)
-        ahead = {job: fact.superseded_by for job, fact in moved.items() if fact.superseded_by}
-    return found
 
 
 def _follow(job: int, locked: Mapping[int, JobFacts]) -> int:
@@ -233,10 +221,6 @@ class _Obstacles:
         if self._busy & {old.id, old.supersedes} or old.workflow in self._stopped:
             return Conflict("busy", f"dependents of job {old.id} are still being updated", 1_000)
         return None
-
-
-def _ids(spec: JobSpec) -> list[int]:
-    return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
 
 
 async def _newest(work: Work, ids: list[int]) -> dict[int, int]:
@@ -429,7 +413,7 @@ async def revive(work: Work, cascade: Cascade, edges: tuple[int, ...]) -> None:
     old, new = cascade.known_job, int(cascade.reason or 0)
     dependents = {edge >> 1: edge & 1 for edge in edges}
     specs = await _aborted_specs(work, list(dependents))
-    named = await _newest(work, [ref for spec in specs.values() for ref in _ids(spec)])
+    named = await _newest(work, [ref for spec in specs.values() for ref in ids_in(spec)])
     locked = await work.tx.jobs.lock(sorted({*dependents, *named.values(), old, new}))
     await work.catalog.know(work.tx, {fact.shape for fact in locked.values()})
     forgiven = bool(locked[old].flags & ALLOW_FAILURE)

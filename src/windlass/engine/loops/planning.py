@@ -3,7 +3,6 @@
 Webhooks have a loop of their own, so that slow receivers delay nothing else.
 """
 
-import asyncio
 from typing import Final
 
 import msgspec
@@ -12,6 +11,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.inbox import Inbox
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.runs import Runs
+from windlass.ports.loop_time import all_of
 
 MIN_PAUSE_MS: Final = 20  # between two rounds, also while a due slot cannot be recorded
 AT_ONCE: Final = 20  # webhooks sent at the same time
@@ -92,10 +92,7 @@ class WebhooksLoop:
     async def run_once(self, now: int) -> ReactionsReport:
         """Runs one round, which ends when the slowest receiver has answered or timed out."""
         rows = await self._reactions.due(True, AT_ONCE)
-        sent = await asyncio.gather(*map(self._reactions.send, rows), return_exceptions=True)
-        for outcome in sent:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        sent = await all_of(map(self._reactions.send, rows))
         self._engine.counters.ran(self.name, now)
         return ReactionsReport(sum(outcome is not None for outcome in sent))
 

@@ -5,7 +5,7 @@ the pools' locks, and providers accept each token once.
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -27,6 +27,7 @@ from windlass.engine.pools.steps import (
     note_refusal,
 )
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.ports.loop_time import all_of
 from windlass.ports.provider import (
     KnowsLastWords,
     Machine,
@@ -117,7 +118,7 @@ class PoolsLoop:
         Without the turn it covers only machines that no other server can see.
         """
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
-        reports = await _all(self._tend_pool(row, installation, turn) for row in rows)
+        reports = await all_of(self._tend_pool(row, installation, turn) for row in rows)
         return PoolsReport(
             pools=len(rows) if turn else 0,
             launched=sum(report.launched for report in reports),
@@ -164,7 +165,7 @@ class PoolsLoop:
             async with gate:
                 return await self._launch(provider, pool, owner, member)
 
-        return sum(await _all(map(one, members)))
+        return sum(await all_of(map(one, members)))
 
     async def _launch(
         self, provider: Provider, pool: Pool, owner: Owner, member: PoolWorkerRow
@@ -227,12 +228,3 @@ async def _in_time(asking: Awaitable[T]) -> T:
     except Exception as error:
         # Whatever a provider's library raises must not end the loop.
         raise ProviderFault(f"{type(error).__name__}: {error}") from error
-
-
-async def _all(doing: Iterable[Awaitable[T]]) -> list[T]:
-    """Waits for all of them, then returns the answers or raises the first error."""
-    done = await asyncio.gather(*doing, return_exceptions=True)
-    for outcome in done:
-        if isinstance(outcome, BaseException):
-            raise outcome
-    return [outcome for outcome in done if not isinstance(outcome, BaseException)]

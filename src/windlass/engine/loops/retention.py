@@ -8,21 +8,7 @@ import msgspec
 
 from windlass.engine.engine import Engine
 from windlass.engine.files.tidying import Swept, sweep_files
-from windlass.engine.history.retention import (
-    Walk,
-    forget_commits,
-    lose_logs,
-    remove_empty_workflows,
-    remove_jobs,
-    trim_aliases,
-    trim_audit,
-    trim_events,
-    trim_reactions,
-    trim_runs,
-    trim_series,
-    trim_signals,
-    trim_uploads,
-)
+from windlass.engine.history import retention
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.blobs import Blobs
 
@@ -32,7 +18,7 @@ SWEEP_MS = 3_600_000  # it reads every file's name, so not in each round
 class Step(Protocol):
     """One transaction of a walk over many rows."""
 
-    def __call__(self, work: Work, after: int | None) -> Awaitable[Walk]: ...
+    def __call__(self, work: Work, after: int | None) -> Awaitable[retention.Walk]: ...
 
 
 class RetentionReport(msgspec.Struct, frozen=True):
@@ -63,19 +49,19 @@ class RetentionLoop:
     async def run_once(self, now: int) -> RetentionReport:
         """Runs one round of many small transactions."""
         exhaust = self._engine.exhaust
-        await exhaust(forget_commits)
-        logs = await self._walk(lose_logs)
-        jobs = await self._walk(remove_jobs)
-        await self._walk(remove_empty_workflows)
-        events = await exhaust(trim_events)
-        await exhaust(trim_uploads)  # before their files
+        await exhaust(retention.forget_commits)
+        logs = await self._walk(retention.lose_logs)
+        jobs = await self._walk(retention.remove_jobs)
+        await self._walk(retention.remove_empty_workflows)
+        events = await exhaust(retention.trim_events)
+        await exhaust(retention.trim_uploads)  # before their files
         swept = await self._sweep(now)
-        runs = await exhaust(trim_runs)
-        reactions = await exhaust(trim_reactions)
-        audit = await exhaust(trim_audit)
-        signals = await exhaust(trim_signals)
-        await exhaust(trim_aliases)
-        await exhaust(trim_series)
+        runs = await exhaust(retention.trim_runs)
+        reactions = await exhaust(retention.trim_reactions)
+        audit = await exhaust(retention.trim_audit)
+        signals = await exhaust(retention.trim_signals)
+        await exhaust(retention.trim_aliases)
+        await exhaust(retention.trim_series)
         self._engine.counters.ran(self.name, now)
         return RetentionReport(
             jobs, events, logs, swept.removed, runs, reactions, swept.joined, audit, signals

@@ -39,7 +39,7 @@ class SchedulingLoop:
         """Runs one round."""
         engine = self._engine
         steps = 0
-        while await engine.run(advance):
+        while not engine.is_stopping and await engine.run(advance):
             steps += 1
         while await engine.run(deliver_open):
             steps += 1

@@ -7,7 +7,6 @@ import msgspec
 from windlass.engine.engine import Engine
 from windlass.engine.history import series
 from windlass.engine.history.statistics import account, forget, pass_over
-from windlass.engine.transaction.unit_of_work import Work
 
 MAX_EVENTS = 50_000  # events per round; if there are more, only the newest count
 MAX_COUNTED = 200_000  # events per round
@@ -70,10 +69,6 @@ class SeriesLoop:
             events += counted.events
             if not counted.more:
                 break
-        await engine.run(_fold)
+        await engine.run(lambda work: work.tx.log.fold())
         engine.counters.ran(self.name, now)
         return SeriesReport(events)
-
-
-async def _fold(work: Work) -> None:
-    await work.tx.log.fold()

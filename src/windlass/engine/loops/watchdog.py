@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import structlog
 
+from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import ALLOW_FAILURE, CONDITIONAL, MANUAL, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import COMPLETED, STATE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import (
@@ -33,9 +34,8 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
-from windlass.engine.jobs.dependents import hold_back, release
+from windlass.engine.jobs.dependents import hold_back, newest_of, release
 from windlass.engine.jobs.places import withdraw
-from windlass.engine.jobs.supersede import newest_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import StopReason, cancel_workflow
 from windlass.store.sql.transaction import ReadTx
@@ -85,11 +85,11 @@ async def _stuck_jobs(tx: ReadTx, workflow: int) -> tuple[int, ...]:
 async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
     waits = await tx.places.waits(jobs)
     specs = {job: decode_spec(body) for job, body in (await tx.jobs.specs(jobs)).items()}
-    newest = await newest_of(tx, {r for s in specs.values() for r in _ids(s)})
+    newest = await newest_of(tx, {r for s in specs.values() for r in ids_in(s)})
     busy = {c.job for c in await tx.workflows.cascades_of([*jobs, *newest])}
     found = []
     for job in jobs:
-        needs = [newest[ref] for ref in _ids(specs[job]) if ref in newest]
+        needs = [newest[ref] for ref in ids_in(specs[job]) if ref in newest]
         if job in busy or any(fact.id in busy for fact in needs):
             continue  # its dependents are about to be told
         open_needs = [fact for fact in needs if fact.is_open]
@@ -97,10 +97,6 @@ async def _without_hope(tx: ReadTx, jobs: Sequence[int]) -> list[int]:
         if wait is None or not (wait.needs_operator or open_needs):
             found.append(job)
     return found
-
-
-def _ids(spec: JobSpec) -> list[int]:
-    return [ref for ref in (*spec.after, *spec.after_any) if isinstance(ref, int)]
 
 
 async def repair(work: Work, found: Stall) -> bool:
@@ -129,7 +125,7 @@ async def repair(work: Work, found: Stall) -> bool:
 async def _unblock(work: Work, found: Stall) -> bool:
     """Makes these jobs wait for their real dependencies, or continue."""
     specs = {j: decode_spec(b) for j, b in (await work.tx.jobs.specs(found.jobs)).items()}
-    newest = await newest_of(work.tx, {r for s in specs.values() for r in _ids(s)})
+    newest = await newest_of(work.tx, {r for s in specs.values() for r in ids_in(s)})
     named = {ref: fact.id for ref, fact in newest.items()}
     locked = await work.tx.jobs.lock(sorted({*found.jobs, *named.values()}))
     await work.catalog.know(work.tx, (locked[job].shape for job in specs if job in locked))
@@ -137,7 +133,7 @@ async def _unblock(work: Work, found: Stall) -> bool:
     repaired = []
     for job in found.jobs:
         if job in still and not locked[job].state:
-            needs = [(locked[named[r]], r in specs[job].after_any) for r in _ids(specs[job])
+            needs = [(locked[named[r]], r in specs[job].after_any) for r in ids_in(specs[job])
                      if r in named]  # fmt: skip
             if await _place(work, locked[job], specs[job], needs):
                 repaired.append(job)

@@ -147,7 +147,7 @@ class Schedules:
         jobs = (await plan_aside(self._planner, order)).jobs
 
         def check() -> None:
-            self._engine.validate(jobs)
+            self._engine.submissions.validate(jobs)
             order_by_dependencies(jobs)
 
         await aside(len(jobs), check)

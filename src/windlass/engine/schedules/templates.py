@@ -23,6 +23,7 @@ from windlass.engine.submit.submission import Submission, Submitted, WorkflowSpe
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.schedules import StartReply
 from windlass.ports.loop_time import SMALL, aside
 from windlass.store.sql.transaction import ReadTx
 
@@ -91,7 +92,7 @@ async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -
     """Submits in the transaction of `work`, together with its other writes."""
     check_workflow(planned.workflow, engine.config.payload_limit)
     traced = engine.begin_trace(planned.jobs)
-    jobs = await aside(len(traced), lambda: engine.validate(traced, work.now))
+    jobs = await aside(len(traced), lambda: engine.submissions.validate(traced, work.now))
     submission = Submission(jobs, planned.workflow)
     (answer,) = await submit(work, [submission])
     if isinstance(answer, WindlassError):
@@ -104,15 +105,6 @@ class PutTemplate(NamedTuple):
 
     version: int
     applied: bool
-
-
-class StartedWorkflow(NamedTuple):
-    """A workflow and its jobs; `applied` is False if one with its key was still open."""
-
-    workflow: int
-    ids: tuple[int, ...]
-    applied: bool
-    template: str
 
 
 class Templates:
@@ -172,16 +164,19 @@ class Templates:
         """Returns the newest version of each template."""
         return await self._engine.store.read(lambda tx: tx.templates.all(namespace))
 
-    async def start(
-        self, reference: str, order: PlanRequest, key: str | None = None
-    ) -> StartedWorkflow:
+    async def start(self, reference: str, order: PlanRequest, key: str | None = None) -> StartReply:
         """Submits the workflow that a template describes; once per `key`."""
         row = await self.find(order.namespace, reference)
         planned = await plan_aside(self._planner, plan_request_of(row, order))
         key = key if planned.jobs else None
         done = await self._engine.submit(planned.jobs, planned.workflow, key)
         applied = len(done.ids) == len(planned.jobs) and all(done.applied)
-        return StartedWorkflow(done.known_workflow, done.ids, applied, f"{row.name}@{row.version}")
+        return StartReply(
+            workflow=done.known_workflow,
+            template=f"{row.name}@{row.version}",
+            ids=list(done.ids),
+            applied=applied,
+        )
 
 
 def check_template_name(name: str, field: str = "name") -> None:

@@ -89,12 +89,16 @@ class Submission(NamedTuple):
 
 
 class Submitted(NamedTuple):
-    """The ids, in the order of the jobs; `applied` is False for jobs whose key was known."""
+    """The ids, in the order of the jobs; `applied` is False for jobs whose key was known.
+
+    `at` is the time of the jobs; 0 if it is unknown, as in a repeated answer.
+    """
 
     ids: tuple[int, ...]
     applied: tuple[bool, ...]
     workflow: int | None = None
     had_keys: Mapping[int, int] = {}  # in a repeated answer: jobs that had the keys, by place
+    at: int = 0
 
     @property
     def known_workflow(self) -> int:

@@ -250,9 +250,10 @@ async def write_graph(
         known = {job: sheet.edges.pop(job) for job in outside if job in sheet.edges}
         await work.tx.jobs.start_dependents(sheet.edges)
         await work.tx.jobs.add_dependents(known)
-    await work.tx.flow.block(sheet.blocked, sheet.unmet)
-    if sheet.waits:
-        await work.tx.places.add_waits(sheet.waits)
+    for blocked, unmet in zip(pages(sheet.blocked), pages(sheet.unmet), strict=True):
+        await work.tx.flow.block(blocked, unmet)
+    for waits in pages(sheet.waits):
+        await work.tx.places.add_waits(waits)
     if sheet.dues:
         await work.tx.places.add_due(sheet.dues)
     await note_deadlines(work, sheet.deadlines)

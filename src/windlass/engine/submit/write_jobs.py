@@ -5,6 +5,7 @@ are resolved first: names to ids, keys to jobs, parents to priorities.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import starmap
 
 import msgspec
@@ -34,7 +35,7 @@ from windlass.engine.submit.submission import (
 from windlass.engine.submit.write_graph import write_graph
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.loop_time import PAGE, LongList, aside, pages
+from windlass.ports.loop_time import PAGE, LongList, aside, give_way_if_long, pages
 
 
 def is_plain(submission: Submission) -> bool:
@@ -80,7 +81,7 @@ async def _submit_all_plain(
         await _submit_plain(work, [job for s in new for job in s.jobs], taken)
     for submission in new:
         mine = tuple(places[id(submission)])
-        answers[id(submission)] = Submitted(mine, (True,) * len(mine))
+        answers[id(submission)] = Submitted(mine, (True,) * len(mine), at=work.now)
     return answers
 
 
@@ -106,20 +107,16 @@ async def _submit_plain(work: Work, jobs: list[ValidatedJob], ids: Sequence[int]
         work.count_moves(group.shape, None, 0, QUEUED, group.count)
 
 
+@dataclass(slots=True, eq=False)
 class Group:
     """Jobs of one shape and base priority, which share a rank."""
 
-    __slots__ = ("base", "count", "first", "rank", "shape", "template")
-
-    def __init__(
-        self, template: JobTemplate, shape: int, base: int, place: int, first: int
-    ) -> None:
-        self.template = template  # of the newest
-        self.shape = shape
-        self.base = base
-        self.rank = place
-        self.first = first
-        self.count = 0
+    template: JobTemplate  # of the newest
+    shape: int
+    base: int
+    rank: int
+    first: int
+    count: int = 0
 
 
 def plain_rows(
@@ -166,21 +163,25 @@ async def _submit_tied(work: Work, submission: Submission) -> Submitted | Windla
         if id(submission) in before:
             return await _answer_again(work, before[id(submission)], drafts, named.order)
     await reserve(work, drafts, submission.beside)
+    await give_way_if_long()
     fresh = [draft for draft in drafts if not draft.known]
     if len(fresh) < len(drafts):
         known = {draft.index: draft.known for draft in drafts if draft.known}
         await note_known(work, submission, known)
     outside = await resolve(work, drafts, fresh, named, submission.origins or {})
+    await give_way_if_long()
     uploads = await use_uploads(work, fresh)
     groups = await join_workflows(work, _settled(submission, drafts), [d.job for d in fresh])
+    await give_way_if_long()
     _join(fresh, groups, outside)
+    await give_way_if_long()
     await write_graph(work, fresh, outside, groups.rows)
     if uploads:
         await work.tx.files.add_artifacts(uploads)
     if len(fresh) == len(drafts):
-        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new)
+        return Submitted(tuple(named.ids), (True,) * len(drafts), groups.new, at=work.now)
     found = tuple(draft.known or draft.id for draft in drafts)
-    return Submitted(found, tuple(not draft.known for draft in drafts), groups.new)
+    return Submitted(found, tuple(not draft.known for draft in drafts), groups.new, at=work.now)
 
 
 def _draft_all(jobs: Sequence[ValidatedJob], ids: Sequence[int]) -> tuple[Named, list[GraphJob]]:

@@ -33,6 +33,7 @@ from windlass.store.fast_path import (
     PlainClaim,
     PlainKey,
     PlainSubmit,
+    PlainSubmitted,
     PlainSync,
     PlainSynced,
 )
@@ -138,7 +139,7 @@ class FastPath:
         effects.announced = done.told
         for shape, rank, first, count in arrivals:
             effects.arrive_at(shape, rank + done.now, done.ids[first], count)
-        return FastResult(_submitted(submissions, done.ids), effects)
+        return FastResult(_submitted(submissions, done), effects)
 
     def skip_once(self, workers: Iterable[int]) -> None:
         """Takes the normal path for the next sync of these workers: they may have messages."""
@@ -339,11 +340,11 @@ def _keys(submissions: Sequence[Submission]) -> list[PlainKey]:
     return keys
 
 
-def _submitted(submissions: Sequence[Submission], ids: Sequence[int]) -> list[Submitted]:
+def _submitted(submissions: Sequence[Submission], done: PlainSubmitted) -> list[Submitted]:
     answers: list[Submitted] = []
     first = 0
     for submission in submissions:
-        mine = tuple(ids[first : first + len(submission.jobs)])
-        answers.append(Submitted(mine, (True,) * len(mine)))
+        mine = tuple(done.ids[first : first + len(submission.jobs)])
+        answers.append(Submitted(mine, (True,) * len(mine), at=done.now))
         first += len(submission.jobs)
     return answers

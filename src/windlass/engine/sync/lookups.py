@@ -30,6 +30,7 @@ from windlass.domain.tasks.references import (
 )
 from windlass.domain.tasks.shell import TEXTS, ShellTask
 from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.sync.results import Filled, Results, resolved
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Assignment
@@ -176,7 +177,10 @@ async def find_upstream(
     tx: ReadTx, spec: Mapping[str, Any], wanted: Sequence[str]
 ) -> dict[str, Any]:
     """Returns what these names refer to, without unknown ones."""
-    facts = await _newest(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
+    newest = await newest_of(tx, [*spec.get("after", ()), *spec.get("after_any", ())])
+    facts: dict[int, JobFacts] = {
+        fact.id: fact for fact in newest.values() if not fact.superseded_by
+    }
     named = await _names(tx, list(facts))
     chosen = {name: _choose(name.removeprefix(UPSTREAM), named) for name in wanted}
     files = await tx.files.artifacts(sorted({job for found in chosen.values() for job, _ in found}))
@@ -194,17 +198,6 @@ async def find_upstream(
                 values[name] = {"name": name, "job": job, "artifact": artifact, "sha256": digest}
                 break
     return values
-
-
-async def _newest(tx: ReadTx, jobs: Sequence[int]) -> dict[int, JobFacts]:
-    """Returns the jobs, or their successors if they were superseded."""
-    newest: dict[int, JobFacts] = {}
-    wanted = sorted(set(jobs))
-    while wanted:
-        facts = await tx.jobs.read(wanted)
-        newest |= {job: fact for job, fact in facts.items() if not fact.superseded_by}
-        wanted = sorted({fact.superseded_by for fact in facts.values() if fact.superseded_by})
-    return newest
 
 
 async def _names(tx: ReadTx, jobs: Sequence[int]) -> dict[str, int]:

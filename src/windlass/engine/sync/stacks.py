@@ -6,6 +6,7 @@ out with the next reply to that worker, and again if no answer came for a while.
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from msgspec.structs import replace
@@ -30,16 +31,13 @@ class StackRequest(NamedTuple):
     number: int
 
 
+@dataclass(slots=True, eq=False)
 class _Open:
     """A request without an answer yet; `said_at` is when a reply last contained it."""
 
-    __slots__ = ("answer", "request", "said_at", "until")
-
-    def __init__(self, request: StackRequest, until: float) -> None:
-        self.request = request
-        self.until = until
-        self.said_at = 0.0
-        self.answer: asyncio.Future[StackReport] | None = None
+    request: StackRequest
+    said_at: float = 0.0
+    answer: "asyncio.Future[StackReport] | None" = None
 
 
 class StackRequests:
@@ -72,11 +70,10 @@ class StackRequests:
             self._add(StackRequest(*request))
 
     def _add(self, request: StackRequest) -> _Open:
-        loop = asyncio.get_running_loop()
-        made = self._open[request.number] = _Open(request, loop.time() + WAIT_S)
+        made = self._open[request.number] = _Open(request)
         while len(self._open) > MAX_REQUESTS:
             del self._open[next(iter(self._open))]
-        loop.call_later(WAIT_S, self._open.pop, request.number, None)
+        asyncio.get_running_loop().call_later(WAIT_S, self._open.pop, request.number, None)
         self._waiting_syncs.wake([request.worker])
         return made
 

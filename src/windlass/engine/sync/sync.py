@@ -17,7 +17,6 @@ from windlass.domain.matching.isolation import Isolation
 from windlass.domain.matching.probation import may_take, read_conduct
 from windlass.domain.matching.suspects import NOBODY
 from windlass.domain.matching.workers import LEAVING, WorkerStatus, may_claim
-from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import (
     Lease,
     Worker,
@@ -151,13 +150,7 @@ def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
     if not turn.arrived:
         return worker
     if worker.status == WorkerStatus.UNHEALTHY:
-        work.say(
-            EventKind.WORKER,
-            f"Worker {worker.name} is back",
-            worker=worker.id,
-            incarnation=worker.incarnation,
-            data={"status": "online"},
-        )
+        work.say_of(worker, f"Worker {worker.name} is back", status="online")
         worker = worker._replace(status=int(WorkerStatus.ONLINE))
     if request.stopping and may_claim(worker.status):
         worker = _note_leaving(work, worker)
@@ -170,26 +163,14 @@ def _note_heartbeat(work: Work, turn: _WorkerSync) -> Worker:
 
 def _note_leaving(work: Work, worker: Worker) -> Worker:
     """Returns the worker as draining: its process takes no more jobs."""
-    work.say(
-        EventKind.WORKER,
-        f"Worker {worker.name} is draining: {LEAVING}",
-        worker=worker.id,
-        incarnation=worker.incarnation,
-        data={"status": "draining"},
-    )
+    work.say_of(worker, f"Worker {worker.name} is draining: {LEAVING}", status="draining")
     return worker._replace(status=int(WorkerStatus.DRAINING), reason=LEAVING)
 
 
 def _note_metadata(work: Work, worker: Worker, dynamic: str) -> Worker:
     """Returns the worker with its agent's new metadata; the log records the time."""
     if dynamic != worker.dynamic:
-        work.say(
-            EventKind.WORKER,
-            f"Worker {worker.name} reports new metadata",
-            worker=worker.id,
-            incarnation=worker.incarnation,
-            data={"metadata": dynamic},
-        )
+        work.say_of(worker, f"Worker {worker.name} reports new metadata", metadata=dynamic)
     return worker._replace(dynamic=dynamic)
 
 

@@ -157,11 +157,15 @@ class Catalog:
         if shape.prefers:
             self.any_choosy = True
 
-    async def know(self, tx: ReadTx, shapes: Iterable[int]) -> None:
-        """Makes sure that these shapes are cached; ids may become visible out of order."""
+    async def know(self, tx: ReadTx, shapes: Iterable[int]) -> Mapping[int, Shape]:
+        """Makes sure that these shapes are cached; ids may become visible out of order.
+
+        Returns the cached shapes. They stay known there when a rollback clears the cache.
+        """
         if any(shape not in self.shapes for shape in shapes):
             self._newest = 0
             await self.refresh(tx)
+        return self.shapes
 
     def weight(self, queue: str) -> int:
         """Returns the queue's weight as set by an operator, else the default."""
@@ -217,7 +221,7 @@ class Catalog:
         self._newest = 0
         self.stale = True  # a commit whose answer was lost may have changed a queue
         if numbers_return:
-            self.shapes.clear()
+            self.shapes = {}
             self._gated.clear()
             for profile in self._by_digest.values():
                 profile.forget()

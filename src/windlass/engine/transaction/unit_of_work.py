@@ -24,7 +24,7 @@ from windlass.domain.lifecycle.workflow_state import (
     stops_now,
 )
 from windlass.domain.rows.events import Event, EventKind, Moves, expand
-from windlass.domain.rows.records import Cascade, CascadeKind, WorkflowRow
+from windlass.domain.rows.records import Cascade, CascadeKind, Worker, WorkflowRow
 from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger, triggers
 from windlass.domain.values.errors import InvalidTransition
 from windlass.domain.values.ids import NO_WORKER, AttemptNo, JobId, ShapeId, WorkerId, WorkflowId
@@ -169,6 +169,13 @@ class Work:
         self.events.append(
             Event(0, self.now, kind, job, 0, worker, incarnation, 0, 0, reason, actor, text)
         )
+
+    def say_of(self, worker: Worker, reason: str, actor: str | None = None, **data: object) -> None:
+        """Records an event about a worker in its present incarnation."""
+        self.say(
+            EventKind.WORKER, reason, worker=worker.id, incarnation=worker.incarnation,
+            actor=actor, data=data,
+        )  # fmt: skip
 
     async def settle(self) -> None:
         """Ends the transaction: writes slots, cascades, counts, workflow states and events."""

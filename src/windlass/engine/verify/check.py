@@ -4,17 +4,8 @@ from collections.abc import Iterable
 
 from windlass.domain.config import Config
 from windlass.domain.rows.events import Event
+from windlass.engine.verify import compare
 from windlass.engine.verify.baseline import load, seed_ended, settle_seeded
-from windlass.engine.verify.compare import (
-    check_counts,
-    check_order,
-    check_places,
-    check_pools,
-    check_schedules,
-    check_suspects,
-    check_suspended,
-    compare,
-)
 from windlass.engine.verify.past import Findings, SnapshotIndex, Violation
 from windlass.engine.verify.replay import Replay
 from windlass.engine.verify.safety import CHECKS, check_indices, retry_check
@@ -38,7 +29,7 @@ async def verify(store: Store, config: Config | None = None) -> list[Violation]:
         replay = await aside(weight, lambda: _replay_over(snapshot, config or Config()))
         await _replay_log(tx, replay)
         found = await aside(weight, lambda: _conclude(replay))
-        replay.release()
+        await replay.release()
         return found
 
     with gc_paused():  # which would walk all jobs again and again
@@ -76,13 +67,13 @@ def _conclude(replay: Replay) -> list[Violation]:
     settle_seeded(replay)
     for job, seq in past.missing.items():
         found.add("S1", "the log has a job that does not exist", job, seq)
-    compare(known, past, found)
-    check_places(known, past, found)
-    check_suspects(known, found)
-    check_suspended(known, found)
-    check_counts(known, past, found)
-    check_schedules(known, past, found)
-    check_order(known, found)
-    check_pools(known, past, found)
+    compare.compare(known, past, found)
+    compare.check_places(known, past, found)
+    compare.check_suspects(known, found)
+    compare.check_suspended(known, found)
+    compare.check_counts(known, past, found)
+    compare.check_schedules(known, past, found)
+    compare.check_order(known, found)
+    compare.check_pools(known, past, found)
     check_indices(known, found)
     return found.violations

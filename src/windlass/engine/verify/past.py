@@ -7,6 +7,7 @@ violations.
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -26,14 +27,13 @@ from windlass.domain.values.ids import ShapeId
 from windlass.store.sql.snapshot import Snapshot
 
 
+@dataclass(slots=True, eq=False)
 class QueuePast:
     """One queue after the events so far; 0 means no limit."""
 
-    __slots__ = ("active", "max_per_worker", "max_running")
-
-    def __init__(self) -> None:
-        self.active = 0
-        self.max_running = self.max_per_worker = 0
+    active: int = 0
+    max_running: int = 0
+    max_per_worker: int = 0
 
 
 class Holdings:
@@ -63,39 +63,26 @@ class Holdings:
         queue.max_per_worker = data["max_per_worker"]
 
 
+@dataclass(slots=True, eq=False)
 class JobPast:
     """One job after the events so far; `closed` is its newest attempt that has ended."""
 
-    __slots__ = (
-        "adjustment",
-        "attempt",
-        "base",
-        "closed",
-        "failed",
-        "handed_back",
-        "incarnation",
-        "lost",
-        "returned",
-        "state",
-        "superseded_by",
-        "supersedes",
-        "told_to_stop",
-        "tries",
-        "worker",
-    )
-
-    def __init__(self) -> None:
-        self.state = 0
-        self.attempt = 0
-        self.closed = 0
-        self.failed = self.lost = self.returned = self.handed_back = 0
-        self.base = self.adjustment = 0
-        self.worker = self.incarnation = 0  # of the newest attempt
-        self.supersedes: int | None = None
-        self.superseded_by: int | None = None
-        self.told_to_stop = False
-        # Number, worker and incarnation of the attempts after which the job continued.
-        self.tries: list[tuple[int, int, int]] = []
+    state: int = 0
+    attempt: int = 0
+    closed: int = 0
+    failed: int = 0
+    lost: int = 0
+    returned: int = 0
+    handed_back: int = 0
+    base: int = 0
+    adjustment: int = 0
+    worker: int = 0  # of the newest attempt
+    incarnation: int = 0
+    supersedes: int | None = None
+    superseded_by: int | None = None
+    told_to_stop: bool = False
+    # Number, worker and incarnation of the attempts after which the job continued.
+    tries: list[tuple[int, int, int]] = field(default_factory=list)
 
     @property
     def active(self) -> bool:
@@ -108,19 +95,17 @@ class JobPast:
         return self.state in TERMINAL_CODES
 
 
+@dataclass(slots=True, eq=False)
 class WorkerPast:
     """One worker after the events so far."""
 
-    __slots__ = ("dynamic", "incarnation", "removed", "running", "slots", "static", "status")
-
-    def __init__(self) -> None:
-        self.incarnation = 0
-        self.status = int(WorkerStatus.ONLINE)
-        self.slots = 0  # 0: the log does not say
-        self.dynamic: str | None = None
-        self.static: str | None = None
-        self.running = 0  # leases for which a process may exist
-        self.removed = False
+    incarnation: int = 0
+    status: int = int(WorkerStatus.ONLINE)
+    slots: int = 0  # 0: the log does not say
+    dynamic: str | None = None
+    static: str | None = None
+    running: int = 0  # leases for which a process may exist
+    removed: bool = False
 
 
 def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]) -> None:
@@ -148,26 +133,22 @@ def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]
         worker.static = json.dumps(data["static"])
 
 
+@dataclass(slots=True, eq=False)
 class WorkflowPast:
     """One workflow after the events so far."""
 
-    __slots__ = ("counts", "run", "state")
-
-    def __init__(self) -> None:
-        self.state = int(WorkflowState.QUEUED)
-        self.run = 1
-        self.counts = [0] * COUNTS
+    state: int = int(WorkflowState.QUEUED)
+    run: int = 1
+    counts: list[int] = field(default_factory=lambda: [0] * COUNTS)
 
 
+@dataclass(slots=True, eq=False)
 class LimitPast:
     """One concurrency limit after the events so far."""
 
-    __slots__ = ("active", "max", "set_at")
-
-    def __init__(self) -> None:
-        self.active = 0
-        self.max = 0
-        self.set_at = -1
+    active: int = 0
+    max: int = 0
+    set_at: int = -1
 
     def set_max(self, value: int, at: int) -> None:
         """Sets the maximum from a submit; of several at the same time the largest counts."""

@@ -18,6 +18,7 @@ from windlass.domain.rows.events import Event, EventKind, is_hand_back
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.compare import note_pool, note_start
 from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex, apply_worker_event
+from windlass.ports.loop_time import LongList, give_way_if_long
 
 # Checks one transition of one job before it is applied.
 MoveCheck = Callable[["Replay", JobPast, Event], None]
@@ -45,9 +46,13 @@ class Replay:
             EventKind.POOL: self._apply_pool,
         }
 
-    def release(self) -> None:
-        """Breaks the reference cycles, so that all of it is freed without the garbage collector."""
+    async def release(self) -> None:
+        """Frees all of it without the garbage collector, and what is long in steps."""
         self._appliers.clear()
+        LongList(self.past.jobs.values())
+        for rows in self.known.snapshot:
+            LongList(rows)
+            await give_way_if_long()
 
     def apply(self, event: Event) -> None:
         """Applies one event."""

@@ -214,9 +214,7 @@ class Server:
         return call
 
     def _look_out(self) -> tuple[bytes, list[int]]:
-        """Returns the next packet, which comes soon: spins briefly, since sleeping would not pay
-        off.
-        """
+        """Returns the next packet; polls briefly, since one is expected soon."""
         until = time.monotonic() + LOOK_OUT_S
         while time.monotonic() < until:
             try:

@@ -48,7 +48,7 @@ class Loop:
         return self._jobs.values()
 
     def add(self, job: Job) -> None:
-        """Runs this call."""
+        """Runs a call."""
         self._jobs[job.call.seq] = job
         if self._child is not None:
             self._child.send(job.call)

@@ -46,7 +46,7 @@ RESULT_LIMIT: Final = 64 * 1024 * 1024
 
 
 def missing_variable(error: BaseException) -> str | None:
-    """Returns the variable that a function did not find, if it failed for that reason."""
+    """Returns the environment variable whose absence made a function fail, if any."""
     for cause in causes_of(error):
         if isinstance(cause, KeyError) and _raised_in(cause.__traceback__) is _LOOK_UP:
             name = cause.args[0]
@@ -65,7 +65,7 @@ def _raised_in(trace: TracebackType | None) -> object:
 
 
 def advise(name: str | None, environ: Mapping[str, str]) -> str:
-    """Returns what a worker with this environment adds to the failure, if anything."""
+    """Returns advice about a missing variable, given the worker's environment."""
     if name is None or name.startswith(OWN_START):
         return ""
     if name in environ:

@@ -54,20 +54,9 @@ class Job:
     """One call and its waiters."""
 
     __slots__ = (
-        "_asking",
-        "_future",
-        "_note_missing",
-        "born",
-        "call",
-        "context",
-        "done",
-        "last",
-        "old",
-        "result",
-        "side",
-        "stopped",
-        "watch",
-    )
+        "_asking", "_future", "_note_missing", "born", "call", "context", "done", "last", "old",
+        "result", "side", "stopped", "watch",
+    )  # fmt: skip
 
     def __init__(
         self, call: Call, context: JobContext, born: int, missing: NoteMissing | None = None

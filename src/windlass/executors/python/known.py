@@ -106,7 +106,7 @@ def _named(reserved: Iterable[str]) -> list[tuple[str, Task[..., Any]]]:
 
 
 class Noted(NamedTuple):
-    """The reason with a hint, and whether an older one was forgotten for it."""
+    """Why a function is missing, with a hint; `forgot`: an older entry was dropped for it."""
 
     why: str
     forgot: bool

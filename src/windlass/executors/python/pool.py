@@ -130,7 +130,7 @@ class Pool:
             child = next((child for child in self._children if child.current == seq), None)
             if child is not None and child.mark_stopped(seq):
                 await child.life.stop()
-            # Otherwise it is between queue and page, or its report is under way.
+            # Otherwise it has left the queue but not started, or its report is on its way.
             await pass_time(STOP_PAUSE_S)
         del self._sent[seq]
         job.settle(lost("no process has it"))

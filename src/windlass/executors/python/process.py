@@ -196,9 +196,7 @@ class Child(asyncio.Protocol):
         return int(self._page[CURRENT])
 
     def mark_stopped(self, seq: int) -> bool:
-        """Tells it to give up a call; returns False if it is past it and must not be killed for
-        it.
-        """
+        """Tells it to give up a call; returns False if it has finished that call."""
         self._page[STOPPED] = seq
         os.getppid()  # a system call between the write and the read keeps their order
         return self.current == seq

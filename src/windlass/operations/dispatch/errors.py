@@ -68,7 +68,7 @@ class NoRoute(WindlassError):
 
     @property
     def message(self) -> str:
-        return f"there is no {self._asked}: see /openapi.json for what there is"
+        return f"there is no {self._asked}: /openapi.json lists all routes"
 
 
 class WrongMethod(NoRoute):

@@ -11,7 +11,7 @@ async def show(call: Call, job: Id) -> Job:
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Required, TypedDict, TypeVar, Unpack
 
 from windlass.domain.access.rights import Action
 from windlass.operations.dispatch.answers import JSON
@@ -45,6 +45,19 @@ class Route(NamedTuple):
     costly: bool = False  # reads far more than it answers: each caller has only a few at once
 
 
+class RouteOptions(TypedDict, total=False):
+    """What a declaration says beside method and path, as in `Route`."""
+
+    needs: Required[Action]
+    status: int
+    media_type: str
+    body_limit: int
+    raw_body: bool
+    audit: str
+    bulk: bool
+    costly: bool
+
+
 class Routes:
     """Collects the routes of one module, all below one path."""
 
@@ -56,59 +69,34 @@ class Routes:
     def __iter__(self) -> Iterator[Route]:
         return iter(self._routes)
 
-    def get(
-        self,
-        path: str,
-        *,
-        needs: Action,
-        media_type: str = JSON,
-        status: int = 200,
-        audit: str = "",
-        costly: bool = False,
-    ) -> Callable[[H], H]:
+    def get(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[H], H]:
         """Declares a GET route."""
-        return self._add(
-            "GET", path, needs, media_type=media_type, status=status, audit=audit, costly=costly
-        )
+        return self._add("GET", path, options)
 
-    def post(
-        self,
-        path: str,
-        *,
-        needs: Action,
-        status: int = 200,
-        body_limit: int = 0,
-        raw_body: bool = False,
-        audit: str = "",
-        bulk: bool = False,
-        costly: bool = False,
-    ) -> Callable[[H], H]:
+    def post(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[H], H]:
         """Declares a POST route."""
-        return self._add(
-            "POST", path, needs, status=status, body_limit=body_limit, raw_body=raw_body,
-            audit=audit, bulk=bulk, costly=costly,
-        )  # fmt: skip
+        return self._add("POST", path, options)
 
-    def put(
-        self, path: str, *, needs: Action, raw_body: bool = False, body_limit: int = 0
-    ) -> Callable[[H], H]:
+    def put(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[H], H]:
         """Declares a PUT route."""
-        return self._add("PUT", path, needs, raw_body=raw_body, body_limit=body_limit)
+        return self._add("PUT", path, options)
 
-    def patch(self, path: str, *, needs: Action) -> Callable[[H], H]:
+    def patch(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[H], H]:
         """Declares a PATCH route."""
-        return self._add("PATCH", path, needs)
+        return self._add("PATCH", path, options)
 
-    def delete(self, path: str, *, needs: Action) -> Callable[[H], H]:
+    def delete(self, path: str, **options: Unpack[RouteOptions]) -> Callable[[H], H]:
         """Declares a DELETE route."""
-        return self._add("DELETE", path, needs)
+        return self._add("DELETE", path, options)
 
-    def _add(self, method: str, path: str, needs: Action, **options: Any) -> Callable[[H], H]:
+    def _add(self, method: str, path: str, options: RouteOptions) -> Callable[[H], H]:
         def add(handler: H) -> H:
             whole = self._prefix + path
             told = inspect.getdoc(handler) or ""
             _WORDS[f"{method} {whole}"] = _AFTER_THE_POINT.split(told.partition("\n")[0])[0]
-            self._routes.append(Route(method, whole, needs, handler, self._tag, **options))
+            self._routes.append(
+                Route(method=method, path=whole, handler=handler, tag=self._tag, **options)
+            )
             return handler
 
         return add

@@ -16,7 +16,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.messages.jobs import Job, JobList
 from windlass.operations.dependencies import NO_DEPENDENCIES
-from windlass.operations.orders import format_place
+from windlass.operations.parse import format_place
 from windlass.operations.past.moments import PastPoint, find_point
 from windlass.operations.past.rewind import Course, rewind
 from windlass.operations.render import show_job, show_transitions

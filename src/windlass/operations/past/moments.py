@@ -36,7 +36,7 @@ async def find_point(tx: ReadTx, as_of: str) -> PastPoint:
     trimmed = bool(oldest) and oldest[0].seq > 1
     if trimmed and at < oldest[0].at:
         begins = format_moment(oldest[0].at)
-        hint = "older events were removed: see event_retention_ms"
+        hint = "older events were deleted: see event_retention_ms"
         raise InvalidInput("as_of", f"not before {begins}, where the log begins", as_of, hint)
     return PastPoint(at, await _last_by(tx, at))
 
@@ -107,5 +107,5 @@ async def add_moves(tx: ReadTx, catalog: Catalog, depths: Depths, moved: Sequenc
 
 def _too_much(point: PastPoint) -> InvalidInput:
     expected = f"a time with at most {MAX_EVENTS} events since the figures before it"
-    hint = "figures by the minute are kept for series_detail_ms"
+    hint = "per-minute figures are kept for series_detail_ms"
     return InvalidInput("as_of", expected, format_moment(point.at), hint)

@@ -19,7 +19,7 @@ from windlass.server.http.replies import UnsupportedMedia
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 SAME_SITE: Final = (b"same-origin", b"none")  # what browsers say of requests of our own
-OTHER_SITES: Final = "requests from pages of other sites are refused"
+OTHER_SITES: Final = "requests from other sites' pages are refused"
 
 Headers = Mapping[bytes, bytes]
 

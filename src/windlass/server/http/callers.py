@@ -76,7 +76,7 @@ class Callers:
 
     def _refuse(self, reason: Reason, what: str, number: int) -> TooManyRequests:
         self._count(reason)
-        message = f"{number} {what} of this caller are under way: try again in a second"
+        message = f"this caller already has {number} {what} in progress: try again in a second"
         return TooManyRequests(RETRY_AFTER_MS, message)
 
 

@@ -58,9 +58,9 @@ INTERNAL: Final[dict[str, Any]] = {
     "error": {"code": INTERNAL_CODE, "message": "the server failed; its log says why"}
 }
 
-STOPPING: Final = StoreUnavailable("the server stops; try again", outcome_unknown=True)
+STOPPING: Final = StoreUnavailable("the server is stopping; try again", outcome_unknown=True)
 
-_STATUS: Final[dict[type[WindlassError], int]] = {
+STATUS: Final[dict[type[WindlassError], int]] = {
     NotJson: 400,
     Malformed: 400,
     Unauthorized: 401,
@@ -84,7 +84,7 @@ def status_of(error: WindlassError) -> int:
     """Returns the HTTP status of an error."""
     if error.code == "disk_full":
         return 507
-    return next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 500)
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
 def headers_of(error: WindlassError) -> dict[str, str]:

@@ -94,7 +94,7 @@ class SignedCallers:
         said = peek(token).claims
         provider = self._providers.get(str(said.get("iss")))
         if provider is None:
-            raise TokenRefused("the token is of another issuer")
+            raise TokenRefused("the token comes from another issuer")
         # What it says of itself is enough to refuse it, before the provider is asked.
         rules = [rule for rule in self._rules() if rule.issuer == provider.issuer]
         check_claims(said, provider.issuer, _audiences(*rules), now / 1000)

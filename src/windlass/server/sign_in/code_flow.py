@@ -37,7 +37,7 @@ BEGUN: Final = "windlass_sign_in"
 NEXT_LIMIT: Final = 1_000
 _LOCAL: Final = re.compile(r"/(?![/\\])[!-\[\]-~]*")  # a path of this server, nothing else
 _BEGUN: Final = re.compile(r"[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[A-Za-z0-9_-]{43}\.[^;, ]*")
-NOT_BEGUN: Final = "this sign-in was not begun in this browser, or long ago: begin again"
+NOT_BEGUN: Final = "this sign-in began in another browser, or too long ago: sign in again"
 
 
 class SignInRate:
@@ -151,7 +151,7 @@ class CodeFlow:
         if not same or not await self._states.accept(state):
             raise Unauthorized(NOT_BEGUN)
         if issuer is not None and issuer != self._oidc.issuer:
-            raise Unauthorized("the answer is of another identity provider")
+            raise Unauthorized("the answer comes from another identity provider")
         to = _unquoted(to)
         provider = self._callers.provider(self._oidc.issuer)
         found = await provider.metadata()

@@ -123,7 +123,7 @@ async def _signs_in(call: HttpCall, data: SessionRequest) -> Identity:
     else:
         who = await call.services.access.identify(data.token or "", 0)
         if who is None:
-            raise Unauthorized("this token is not valid, or is not valid any more")
+            raise Unauthorized("this token is not valid, or no longer valid")
     if who.role is Role.WORKER or who.shut_out:
         raise Forbidden("this is the token of a worker: sign in with that of a person")
     if not who.token:

@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -62,43 +63,31 @@ class PoolCounts(NamedTuple):
     waits: int
 
 
+@dataclass(slots=True, eq=False)
 class Link:
     """One open connection; `slot` is a small number no other open connection has."""
 
-    __slots__ = (
-        "born",
-        "connection",
-        "idle_since",
-        "mark",
-        "pooled",
-        "process",
-        "round",
-        "run",
-        "slot",
-        "started_us",
-        "transaction_us",
-        "used",
-        "warned",
-    )
+    connection: "asyncpg.Connection[Any]"
+    slot: int
+    born: float
+    idle_since: float = field(init=False)
+    pooled: bool = field(init=False)
+    used: bool = False
+    process: int = 0
+    round: int = 0  # the pool's round when it was opened
+    started_us: int = 0
+    """The server's process of this session and when it began; read when it is first used, and
+    in each transaction through a pooler."""
+    transaction_us: int = 0  # when the transaction began, through a pooler
+    run: tuple[Any, ...] = ()  # of the cluster that was greeted
+    mark: int = 0
+    """The mark of the newest transaction; random where the session begins."""
+    warned: bool = False
+    """Whether the database has warned of something since this was set."""
 
-    def __init__(self, connection: "asyncpg.Connection[Any]", slot: int, born: float) -> None:
-        self.connection = connection
-        self.pooled = is_pooled(connection)
-        self.slot = slot
-        self.born = born
-        self.idle_since = born
-        self.used = False
-        self.process = 0
-        self.round = 0  # the pool's round when it was opened
-        self.started_us = 0
-        """The server's process of this session and when it began; read when it is first used, and
-        in each transaction through a pooler."""
-        self.transaction_us = 0  # when the transaction began, through a pooler
-        self.run: tuple[Any, ...] = ()  # of the cluster that was greeted
-        self.mark = 0
-        """The mark of the newest transaction; random where the session begins."""
-        self.warned = False
-        """Whether the database has warned of something since this was set."""
+    def __post_init__(self) -> None:
+        self.idle_since = self.born
+        self.pooled = is_pooled(self.connection)
 
     def hear(self, _connection: object, message: asyncpg.PostgresLogMessage) -> None:
         """Receives a notice from the database."""

@@ -24,10 +24,10 @@ from windlass.store.postgres.failures import (
     was_committed,
 )
 from windlass.store.postgres.flow import PostgresFlow
-from windlass.store.postgres.jobs import PostgresJobs
 from windlass.store.postgres.places import PostgresLeases, PostgresPlaces
 from windlass.store.postgres.roles import (
     PostgresCatalog,
+    PostgresJobs,
     PostgresLimits,
     PostgresLog,
     PostgresPlacement,

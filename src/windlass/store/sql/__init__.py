@@ -1,7 +1,8 @@
 """The roles of a transaction (`transaction.py`), written once for SQLite and PostgreSQL.
 
 Each role is a module over a `Session`, which runs statements by name. Its statements are beside it:
-`pools.sql` is for both, `pools.sqlite.sql` and `pools.postgres.sql` for one of them. Where Python
+`pools.sql` is for both, `pools.sqlite.sql` and `pools.postgres.sql` for one of them. Methods that
+only run a statement are declared (`methods.py`, docs/decisions/057). Where Python
 code differs between databases, the method is abstract here and implemented in their packages.
 
 A role has two classes: `JobsRead` reads without locks, `Jobs` does everything. All methods are

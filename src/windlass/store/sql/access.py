@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role, Session
 
 NEWEST: Final = 2**63 - 1  # above every id
@@ -38,53 +39,43 @@ class Access(AccessRead):
         values = [*row[1:4], self._session.pack(row.namespaces), *row[5:]]
         return await self._session.insert("insert_token", values)
 
-    async def revoke(self, token: int, at: int) -> bool:
-        """Revokes it; returns False if it is unknown or was already revoked."""
-        return bool(await self._session.fetch("revoke_token", token, at))
+    revoke = query("revoke_token", int, int).found()
+    """Revokes a token at a time; returns False if it is unknown or was already revoked."""
 
-    async def expire(self, token: int, at: int) -> bool:
-        """Makes a token expire earlier; returns False if it is unknown, revoked, or expires earlier
-        anyway.
-        """
-        return bool(await self._session.fetch("expire_token", token, at))
+    expire = query("expire_token", int, int).found()
+    """Makes a token expire at an earlier time; returns False if it is unknown, revoked, or expires
+    earlier anyway.
+    """
 
     async def touch(self, uses: Mapping[int, int]) -> None:
         """Records when tokens were last used, by id; never moves a time back."""
         await self._session.many("touch_tokens", "ii", sorted(uses.items()))
 
-    async def trim_sessions(self, before: int, count: int) -> int:
-        """Removes up to `count` sessions that expired before this time; returns how many."""
-        return await self._session.execute("trim_sessions", before, count)
+    trim_sessions = query("trim_sessions", int, int).count()
+    """Removes sessions that expired before a time, up to a number; returns how many."""
 
-    async def remove_of_worker(self, worker: int) -> int:
-        """Removes the tokens of a worker that is gone for good; returns how many."""
-        return await self._session.execute("remove_tokens_of_worker", worker)
+    remove_of_worker = query("remove_tokens_of_worker", int).count()
+    """Removes the tokens of a worker that is gone for good; returns how many."""
 
-    async def end_sessions(self, worker: int) -> None:
-        """Removes the tokens of a worker's incarnations; the secret it enrols with stays."""
-        await self._session.execute("end_sessions", worker)
+    end_sessions = query("end_sessions", int).run()
+    """Removes the tokens of a worker's incarnations; the secret it enrols with stays."""
 
-    async def lock(self) -> None:
-        """Keeps others from adding tokens until this transaction ends."""
-        await self._session.lock("lock_tokens")
+    lock = query("lock_tokens").lock()
+    """Keeps others from adding tokens until this transaction ends."""
 
-    async def add_code(self, row: Code) -> None:
-        await self._session.execute("insert_code", *row)
+    add_code = query("insert_code").record(Code)
 
-    async def trim_codes(self, before: int, count: int) -> int:
-        """Removes up to `count` codes that expired before this time; returns how many."""
-        return await self._session.execute("trim_codes", before, count)
+    trim_codes = query("trim_codes", int, int).count()
+    """Removes codes that expired before a time, up to a number; returns how many."""
 
-    async def use_code(self, digest: str, now: int) -> Code | None:
-        """Uses up an enrolment code and returns it.
+    use_code = query("use_code", str, int).row(Code)
+    """Uses up an enrolment code, given by digest and the time now, and returns it.
 
-        Only one caller gets it, and only before it expires.
-        """
-        return await self._session.row(Code, "use_code", digest, now)
+    Only one caller gets it, and only before it expires.
+    """
 
-    async def use_link(self, digest: str, now: int) -> Code | None:
-        """Does the same with a code that opens a session."""
-        return await self._session.row(Code, "use_link", digest, now)
+    use_link = query("use_link", str, int).row(Code)
+    """Does the same with a code that opens a session."""
 
 
 def tokens_of(session: Session, rows: list[Any]) -> list[Token]:
@@ -127,6 +118,5 @@ class Audit(AuditRead):
         values = [row[1:] for row in rows]
         await self._session.number_many("audit", "insert_audit", "iiiiooooooooo", values)
 
-    async def trim(self, before: int, count: int) -> int:
-        """Removes up to `count` rows from before this time, oldest first; returns how many."""
-        return await self._session.execute("trim_audit", before, count)
+    trim = query("trim_audit", int, int).count()
+    """Removes the oldest rows from before a time, up to a number; returns how many."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
 
 BACKUP: Final = "is_backup"
@@ -17,20 +18,16 @@ class CatalogRead(Role):
 
     __slots__ = ()
 
-    async def shapes_after(self, shape: int) -> list[ShapeRow]:
-        """Returns them ascending by id."""
-        return await self._session.rows(ShapeRow, "shapes_after", shape)
+    shapes_after = query("shapes_after", int).rows(ShapeRow)
+    """Returns the shapes above an id, ascending."""
 
-    async def queues(self) -> list[QueueRow]:
-        """Returns them ascending by name."""
-        return await self._session.rows(QueueRow, "queues")
+    queues = query("queues").rows(QueueRow)
+    """Returns them ascending by name."""
 
-    async def meta(self) -> dict[str, int]:
-        return dict(await self._session.fetch("meta"))
+    meta = query("meta").pairs(str, int)
 
-    async def gaps(self) -> list[Gap]:
-        """Returns where ids have jumped, the oldest first; there are few."""
-        return await self._session.rows(Gap, "gaps")
+    gaps = query("gaps").rows(Gap)
+    """Returns where ids have jumped, the oldest first; there are few."""
 
 
 class Catalog(CatalogRead, ABC):
@@ -55,22 +52,18 @@ class Catalog(CatalogRead, ABC):
     async def _find(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
         return dict(await self._session.fetch("find_shapes", self._session.texts(shapes)))
 
-    async def put_queue(self, row: QueueRow) -> None:
-        await self._session.execute("put_queue", *row)
+    put_queue = query("put_queue").record(QueueRow)
+    set_meta = query("set_meta", str, int).run()
 
-    async def set_meta(self, name: str, value: int) -> None:
-        await self._session.execute("set_meta", name, value)
+    advance_meta = query("advance_meta", str, int, int).found()
+    """Sets a name from one value, or from none, to another; returns False if another server has
+    changed it.
 
-    async def advance_meta(self, name: str, source: int, to: int) -> bool:
-        """Sets it if it is `source` or not set; returns False if another server has changed it.
+    True means that this transaction holds it until commit.
+    """
 
-        True means that this transaction holds it until commit.
-        """
-        return bool(await self._session.fetch("advance_meta", name, source, to))
-
-    async def put_gap(self, gap: Gap) -> None:
-        """Adds a gap, or changes the one with this `first`."""
-        await self._session.execute("put_gap", *gap)
+    put_gap = query("put_gap").record(Gap)
+    """Adds a gap, or changes the one with this `first`."""
 
     @abstractmethod
     async def follow_timeline(self) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
@@ -14,33 +15,20 @@ class FilesRead(Role):
 
     __slots__ = ()
 
-    async def log(self, job: int, attempt: int) -> LogRow | None:
-        return await self._session.row(LogRow, "log", job, attempt)
+    log = query("log", int, int).row(LogRow)
+    """Returns the log of a job's attempt."""
 
-    async def logs(self, jobs: Sequence[int]) -> dict[int, list[LogRow]]:
-        """Returns the logs of each job that has any, ascending by attempt."""
-        found: dict[int, list[LogRow]] = {}
-        if jobs:
-            for row in await self._session.rows(LogRow, "logs_of_jobs", self._session.ids(jobs)):
-                found.setdefault(row.job, []).append(row)
-        return found
+    logs = of_ids("logs_of_jobs").lists(LogRow)
+    """Returns the logs of each job that has any, ascending by attempt."""
 
-    async def streaming(self, after: int, count: int) -> list[LogRow]:
-        """Returns logs that have not ended, of jobs after id `after`, ascending."""
-        return await self._session.rows(LogRow, "streaming_logs", after, count)
+    streaming = query("streaming_logs", int, int).rows(LogRow)
+    """Returns logs that have not ended, of jobs above an id, ascending, up to a number."""
 
-    async def lost_logs(self, count: int) -> list[LogRow]:
-        """Returns logs that nobody will complete, newest jobs first."""
-        return await self._session.rows(LogRow, "lost_logs", count)
+    lost_logs = query("lost_logs", int).rows(LogRow)
+    """Returns up to a number of logs that nobody will complete, newest jobs first."""
 
-    async def artifacts(self, jobs: Sequence[int]) -> dict[int, list[ArtifactRow]]:
-        """Returns the artifacts of all attempts of each job, ascending by attempt and name."""
-        found: dict[int, list[ArtifactRow]] = {}
-        if jobs:
-            wanted = self._session.ids(jobs)
-            for row in await self._session.rows(ArtifactRow, "artifacts_of_jobs", wanted):
-                found.setdefault(row.job, []).append(row)
-        return found
+    artifacts = of_ids("artifacts_of_jobs").lists(ArtifactRow)
+    """Returns the artifacts of all attempts of each job, ascending by attempt and name."""
 
     async def names(self, namespace: str | None) -> list[NameRow]:
         """Returns all names, or those of one namespace, ascending."""
@@ -69,17 +57,8 @@ class FilesRead(Role):
             return await self._session.rows(UploadRow, "all_uploads")
         return await self._session.rows(UploadRow, "uploads_of_namespace", namespace)
 
-    async def progress(self, jobs: Sequence[int]) -> dict[int, Progress]:
-        if not jobs:
-            return {}
-        rows = await self._session.rows(Progress, "progress_of_jobs", self._session.ids(jobs))
-        return {row.job: row for row in rows}
-
-    async def dynamic(self, jobs: Sequence[int]) -> dict[int, Dynamic]:
-        if not jobs:
-            return {}
-        rows = await self._session.rows(Dynamic, "dynamic_of_jobs", self._session.ids(jobs))
-        return {row.job: row for row in rows}
+    progress = of_ids("progress_of_jobs").by_id(Progress)
+    dynamic = of_ids("dynamic_of_jobs").by_id(Dynamic)
 
 
 class Files(FilesRead):
@@ -90,20 +69,16 @@ class Files(FilesRead):
 
     __slots__ = ()
 
-    async def put_log(self, row: LogRow) -> None:
-        """Writes a log's row, new or changed."""
-        await self._session.execute("put_log", *row)
+    put_log = query("put_log").record(LogRow)
+    """Writes a log's row, new or changed."""
 
-    async def add_artifacts(self, rows: Sequence[ArtifactRow]) -> None:
-        """Adds artifacts; replaces those whose names the attempt has used before."""
-        await self._session.many("put_artifacts", "iiooio", rows)
+    add_artifacts = query("put_artifacts").many("iiooio", ArtifactRow)
+    """Adds artifacts; replaces those whose names the attempt has used before."""
 
-    async def set_name(self, row: NameRow) -> None:
-        await self._session.execute("put_name", *row)
+    set_name = query("put_name").record(NameRow)
 
-    async def put_upload(self, row: UploadRow) -> None:
-        """Records an upload, new or again."""
-        await self._session.execute("put_upload", *row)
+    put_upload = query("put_upload").record(UploadRow)
+    """Records an upload, new or again."""
 
     async def use_uploads(
         self, namespace: str, digests: Sequence[str], now: int
@@ -121,10 +96,8 @@ class Files(FilesRead):
         """
         return len(await self._session.fetch("trim_uploads", used_before, count))
 
-    async def put_progress(self, row: Progress) -> None:
-        """Stores a job's progress; only the newest is kept."""
-        await self._session.execute("put_progress", *row)
+    put_progress = query("put_progress").record(Progress)
+    """Stores a job's progress; only the newest is kept."""
 
-    async def put_dynamic(self, rows: Sequence[Dynamic]) -> None:
-        """Stores an attempt's dynamic data; only that of the newest attempt is kept."""
-        await self._session.many("put_dynamic", "iio", rows)
+    put_dynamic = query("put_dynamic").many("iio", Dynamic)
+    """Stores an attempt's dynamic data; only that of the newest attempt is kept."""

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.rows.records import InboxRow, JobAlias
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role, Session
 
 
@@ -18,15 +19,11 @@ class InboxRead(Role):
         """Returns at most `count` rows above id `after`, ascending."""
         return inbox_of(self._session, await self._session.fetch("waiting_inbox", after, count))
 
-    async def oldest(self) -> int | None:
-        """Returns when the first row that still waits was submitted; None without one."""
-        found: int | None = await self._session.fetch_value("oldest_inbox")
-        return found
+    oldest = query("oldest_inbox").optional()
+    """Returns when the first row that still waits was submitted; None without one."""
 
-    async def alias(self, job: int) -> int | None:
-        """Returns the job that replaced this one because its key was taken, if any."""
-        found: int | None = await self._session.fetch_value("job_alias", job)
-        return found
+    alias = query("job_alias", int).optional()
+    """Returns the job that replaced this one because its key was taken, if any."""
 
 
 class Inbox(InboxRead):
@@ -53,13 +50,11 @@ class Inbox(InboxRead):
         rows = await self._session.fetch("take_inbox", self._session.ids(ids))
         return sorted(row[0] for row in rows)
 
-    async def add_aliases(self, rows: Sequence[JobAlias]) -> None:
-        """Adds aliases of jobs that have none."""
-        await self._session.many("insert_aliases", "iii", rows)
+    add_aliases = query("insert_aliases").many("iii", JobAlias)
+    """Adds aliases of jobs that have none."""
 
-    async def trim_aliases(self, before: int, count: int) -> int:
-        """Removes up to `count` aliases from before this time; returns how many."""
-        return await self._session.execute("trim_aliases", before, count)
+    trim_aliases = query("trim_aliases", int, int).count()
+    """Removes aliases from before a time, up to a number; returns how many."""
 
 
 def inbox_of(session: Session, rows: list[Any]) -> list[InboxRow]:

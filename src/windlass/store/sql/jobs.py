@@ -16,6 +16,7 @@ from windlass.domain.rows.records import (
     KeyRow,
     Spans,
 )
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role, maker
 
 FACTS: Final = len(JobFacts._fields)
@@ -27,33 +28,16 @@ class JobsRead(Role):
 
     __slots__ = ()
 
-    async def read(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Reads these rows without locking them."""
-        return await self._facts("read_jobs", ids)
+    read = of_ids("read_jobs").by_id(JobFacts)
+    """Reads these rows without locking them."""
 
-    async def _facts(self, query: str, ids: Sequence[int]) -> dict[int, JobFacts]:
-        if not ids:
-            return {}
-        rows = await self._session.rows(JobFacts, query, self._session.ids(ids))
-        return {row[0]: row for row in rows}
+    specs = of_ids("job_specs").values(bytes)
 
-    async def specs(self, ids: Sequence[int]) -> dict[int, bytes]:
-        if not ids:
-            return {}
-        return dict(await self._session.fetch("job_specs", self._session.ids(ids)))
+    results = of_ids("job_results").values(bytes)
+    """Returns the results of the jobs that have one, as JSON."""
 
-    async def results(self, ids: Sequence[int]) -> dict[int, bytes]:
-        """Returns the results of the jobs that have one, as JSON."""
-        if not ids:
-            return {}
-        return dict(await self._session.fetch("job_results", self._session.ids(ids)))
-
-    async def attempts(self, ids: Sequence[int]) -> dict[int, list[Attempt]]:
-        """Returns the recorded attempts of each job, ascending by number."""
-        found: dict[int, list[Attempt]] = {}
-        for row in await self._session.rows(Attempt, "attempts", self._session.ids(ids)):
-            found.setdefault(row.job, []).append(row)
-        return found
+    attempts = of_ids("attempts").lists(Attempt)
+    """Returns the recorded attempts of each job, ascending by number."""
 
     async def dependents(self, ids: Sequence[int], chunk: int) -> dict[int, tuple[int, ...]]:
         """Returns the edges in chunk number `chunk` of each job that has one."""
@@ -75,27 +59,21 @@ class Jobs(JobsRead, ABC):
     async def insert(self, rows: Sequence[JobColumns]) -> None:
         await self._session.many("insert_jobs", "iiiiiiiiiiiiio", rows)
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Locks these rows against every other writer, ascending; unknown ids are absent."""
-        return await self._facts("lock_jobs", ids)
+    lock = of_ids("lock_jobs").by_id(JobFacts)
+    """Locks these rows against every other writer, ascending; unknown ids are absent."""
 
-    async def share(self, ids: Sequence[int]) -> dict[int, JobFacts]:
-        """Locks these rows against writers only, ascending; unknown ids are absent."""
-        return await self._facts("share_jobs", ids)
+    share = of_ids("share_jobs").by_id(JobFacts)
+    """Locks these rows against writers only, ascending; unknown ids are absent."""
 
     async def hold(self, ids: Sequence[int]) -> None:
         """Locks these rows as `lock` does and returns nothing."""
         if ids:
             await self._session.lock("hold_jobs", self._session.ids(ids))
 
-    async def note_tries(self, rows: Sequence[JobTry]) -> None:
-        await self._session.many("note_tries", "iiiiiio", rows)
+    note_tries = query("note_tries").many("iiiiiio", JobTry)
+    end = query("end_jobs").many("iiiiiiiiiiiiiooo", JobEnd)
 
-    async def end(self, rows: Sequence[JobEnd]) -> None:
-        await self._session.many("end_jobs", "iiiiiiiiiiiiiooo", rows)
-
-    async def record_attempts(self, rows: Sequence[Attempt]) -> None:
-        await self._session.many("record_attempts", "iiiiiiioiii", rows)
+    record_attempts = query("record_attempts").many("iiiiiiioiii", Attempt)
 
     async def set_priority(
         self, job: int, adjustment: int, age_from: int, rank: int, flags: int
@@ -107,9 +85,8 @@ class Jobs(JobsRead, ABC):
         """Changes the time limits of locked jobs, given as (job, timeout_ms)."""
         await self._session.many("set_timeouts", "ii", sorted(rows))
 
-    async def set_superseded(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Records the successors of ended jobs, as pairs of old and new."""
-        await self._session.many("set_superseded", "ii", pairs)
+    set_superseded = query("set_superseded").many("ii", tuple[int, int])
+    """Records the successors of ended jobs, as pairs of old and new."""
 
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         """Inserts new keys; returns the current row of each (namespace, key)."""

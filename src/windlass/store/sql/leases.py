@@ -7,6 +7,7 @@ from typing import NamedTuple
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
 from windlass.messages.sync import Assignment
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
@@ -27,52 +28,34 @@ class LeasesRead(Role):
 
     __slots__ = ()
 
-    async def read(self, jobs: Sequence[int]) -> dict[int, Lease]:
-        """Returns the leases of these jobs, not locked."""
-        return await self._by_job("read_leases", jobs)
+    read = of_ids("read_leases").by_id(Lease)
+    """Returns the leases of these jobs, not locked."""
 
-    async def _by_job(self, query: str, jobs: Sequence[int]) -> dict[int, Lease]:
-        if not jobs:
-            return {}
-        rows = await self._session.rows(Lease, query, self._session.ids(jobs))
-        return {row[0]: row for row in rows}
-
-    async def of_workers(self, workers: Sequence[int]) -> list[Lease]:
-        """Returns all leases of these workers, ascending by lease number, not locked."""
-        if not workers:
-            return []
-        return await self._session.rows(Lease, "leases_of_workers", self._session.ids(workers))
+    of_workers = of_ids("leases_of_workers").rows(Lease)
+    """Returns all leases of these workers, ascending by lease number, not locked."""
 
     async def newer(self, than: Mapping[int, int]) -> list[Lease]:
         """Returns leases of these workers with higher numbers, ascending by number, not locked."""
         held = await self.of_workers(sorted(than))
         return [lease for lease in held if lease.lease > than[lease.worker]]
 
-    async def count(self, workers: Sequence[int]) -> dict[int, int]:
-        """Returns how many leases each of these workers holds; those without any are absent."""
-        if not workers:
-            return {}
-        return dict(await self._session.fetch("count_leases", self._session.ids(workers)))
+    count = of_ids("count_leases").values(int)
+    """Returns how many leases each of these workers holds; those without any are absent."""
 
-    async def marked(self, workers: Sequence[int]) -> list[Marked]:
-        """Returns leases of these workers that must be stopped, and those of suspects."""
-        if not workers:
-            return []
-        return await self._session.rows(Marked, "marked_leases", self._session.ids(workers))
+    marked = of_ids("marked_leases").rows(Marked)
+    """Returns leases of these workers that must be stopped, and those of suspects."""
 
-    async def overdue(self, now: int, count: int) -> list[Lease]:
-        """Returns assigned and running leases with `deadline_at <= now`, not locked.
+    overdue = query("overdue_leases", int, int).rows(Lease)
+    """Returns assigned and running leases whose deadline has come, up to a number, not locked.
 
-        They are sorted by deadline, then job.
-        """
-        return await self._session.rows(Lease, "overdue_leases", now, count)
+    They are sorted by deadline, then job.
+    """
 
-    async def orphans(self, count: int) -> list[Lease]:
-        """Returns leases whose worker is unknown or has a newer incarnation, not locked.
+    orphans = query("orphaned_leases", int).rows(Lease)
+    """Returns leases whose worker is unknown or has a newer incarnation, not locked.
 
-        They come ascending by job.
-        """
-        return await self._session.rows(Lease, "orphaned_leases", count)
+    They come ascending by job, up to a number.
+    """
 
 
 class Leases(LeasesRead, ABC):
@@ -83,37 +66,27 @@ class Leases(LeasesRead, ABC):
 
     __slots__ = ()
 
-    async def lock(self, jobs: Sequence[int]) -> dict[int, Lease]:
-        """Locks and reads the leases of these jobs, ascending by job."""
-        return await self._by_job("lock_leases", jobs)
+    lock = of_ids("lock_leases").by_id(Lease)
+    """Locks and reads the leases of these jobs, ascending by job."""
 
-    async def start(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
-        """Marks assigned leases as running, given as (job, started_at, deadline_at)."""
-        await self._session.many("start_leases", "iii", rows)
+    start = query("start_leases").many("iii", tuple[int, int, int | None])
+    """Marks assigned leases as running, given as (job, started_at, deadline_at)."""
 
-    async def mark(self, jobs: Sequence[int], state: int, reason: str) -> None:
-        """Sets the state of these leases to canceling or timed_out, which tells their workers to
-        stop.
-        """
-        if jobs:
-            await self._session.execute("mark_leases", self._session.ids(jobs), state, reason)
+    mark = of_ids("mark_leases", int, str).run()
+    """Sets the state of these leases to canceling or timed_out, with a reason, which tells their
+    workers to stop.
+    """
 
-    async def suspect(self, jobs: Sequence[int], suspicion: int) -> None:
-        """Records how much the jobs of these leases are suspected."""
-        if jobs:
-            await self._session.execute("suspect_leases", self._session.ids(jobs), suspicion)
+    suspect = of_ids("suspect_leases", int).run()
+    """Records how much the jobs of these leases are suspected."""
 
-    async def touch(self, rows: Sequence[tuple[int, int, int | None]]) -> None:
-        """Writes (job, activity_at, deadline_at)."""
-        await self._session.many("touch_leases", "iii", rows)
+    touch = query("touch_leases").many("iii", tuple[int, int, int | None])
+    """Writes (job, activity_at, deadline_at)."""
 
-    async def allow(self, rows: Sequence[tuple[int, int | None, int | None]]) -> None:
-        """Changes the time limits of attempts, given as (job, timeout_ms, deadline_at)."""
-        await self._session.many("allow_leases", "iii", rows)
+    allow = query("allow_leases").many("iii", tuple[int, int | None, int | None])
+    """Changes the time limits of attempts, given as (job, timeout_ms, deadline_at)."""
 
-    async def drop(self, jobs: Sequence[int]) -> None:
-        if jobs:
-            await self._session.execute("drop_leases", self._session.ids(jobs))
+    drop = of_ids("drop_leases").run()
 
     @abstractmethod
     async def grant(

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.rows.events import Event
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
 
 
@@ -12,23 +13,21 @@ class LogRead(Role, ABC):
 
     __slots__ = ()
 
-    async def read(self, after: int, count: int) -> list[Event]:
-        return await self._session.rows(Event, "read_events", after, count)
+    read = query("read_events", int, int).rows(Event)
+    """Returns the events after a number, ascending, up to a number of them."""
 
-    async def newest(self) -> int:
-        """Returns the number of the newest event, 0 before the first."""
-        return int(await self._session.fetch_value("newest_event_seq"))
+    newest = query("newest_event_seq").number()
+    """Returns the number of the newest event, 0 before the first."""
 
     async def times(self, numbers: Sequence[int]) -> dict[int, int]:
         """Returns the times of these events and of the oldest one; missing events are left out."""
         return dict(await self._session.fetch("event_times", self._session.integers(numbers)))
 
-    async def counters(self) -> dict[str, int]:
-        """Returns every counter, added up."""
-        return dict(await self._session.fetch("counters"))
+    counters = query("counters").pairs(str, int)
+    """Returns every counter, added up."""
 
     @abstractmethod
-    async def of_job(self, job: int) -> list[Event]: ...
+    async def of_job(self, job: int, /) -> list[Event]: ...
 
 
 class Log(LogRead):
@@ -36,9 +35,8 @@ class Log(LogRead):
 
     __slots__ = ()
 
-    async def jump(self, event: Event) -> None:
-        """Writes an event under its own number; later events get higher ones."""
-        await self._session.execute("insert_event_at", *event)
+    jump = query("insert_event_at").record(Event)
+    """Writes an event under its own number; later events get higher ones."""
 
     @abstractmethod
     async def append(self, events: Sequence[Event]) -> None:

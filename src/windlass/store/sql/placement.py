@@ -9,6 +9,7 @@ from windlass.domain.rows.records import (
     RateRow,
     Reservation,
 )
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 RateKey = tuple[str, str]  # namespace, key
@@ -45,33 +46,23 @@ class PlacementRead(Role):
 
     __slots__ = ()
 
-    async def loads(self, workers: Sequence[int]) -> list[Load]:
-        """Returns what these workers hold, by shape; ascending by worker and shape."""
-        if not workers:
-            return []
-        return await self._session.rows(Load, "loads", self._session.ids(workers))
+    loads = of_ids("loads").rows(Load)
+    """Returns what these workers hold, by shape; ascending by worker and shape."""
 
-    async def indices(self, workers: Sequence[int]) -> list[HeldIndices]:
-        """Returns the indices that leases of these workers hold; ascending by worker and job."""
-        if not workers:
-            return []
-        return await self._session.rows(HeldIndices, "held_indices", self._session.ids(workers))
+    indices = of_ids("held_indices").rows(HeldIndices)
+    """Returns the indices that leases of these workers hold; ascending by worker and job."""
 
-    async def running(self) -> dict[int, int]:
-        """Returns the number of leases of the whole fleet, by shape; scans all of them."""
-        return dict(await self._session.fetch("running_by_shape"))
+    running = query("running_by_shape").pairs(int, int)
+    """Returns the number of leases of the whole fleet, by shape; scans all of them."""
 
-    async def preemptible(self) -> list[Preemptible]:
-        """Returns running leases of jobs with the flag `PREEMPTIBLE`, youngest first; scans all."""
-        return await self._session.rows(Preemptible, "preemptible")
+    preemptible = query("preemptible").rows(Preemptible)
+    """Returns running leases of jobs with the flag `PREEMPTIBLE`, youngest first; scans all."""
 
-    async def reservations(self) -> list[Reservation]:
-        """Returns all reservations, ascending by worker; there are few."""
-        return await self._session.rows(Reservation, "reservations")
+    reservations = query("reservations").rows(Reservation)
+    """Returns all reservations, ascending by worker; there are few."""
 
-    async def namespace_weights(self) -> Mapping[str, int]:
-        """Returns the weights that were set, ascending by namespace."""
-        return dict(await self._session.fetch("namespace_weights"))
+    namespace_weights = query("namespace_weights").pairs(str, int)
+    """Returns the weights that were set, ascending by namespace."""
 
 
 class Placement(PlacementRead, ABC):
@@ -93,25 +84,20 @@ class Placement(PlacementRead, ABC):
         if jobs:
             await self._session.execute("bind_leases", self._session.ids(jobs), limit)
 
-    async def hold(self, rows: Sequence[tuple[int, str]]) -> None:
-        """Records which indices the leases of these jobs hold, given as (job, indices)."""
-        await self._session.many("hold_indices", "io", rows)
+    hold = query("hold_indices").many("io", tuple[int, str])
+    """Records which indices the leases of these jobs hold, given as (job, indices)."""
 
-    async def put_rates(self, rows: Sequence[RateRow]) -> None:
-        """Writes rates that the caller has locked."""
-        await self._session.many("put_rates", "ooio", rows)
+    put_rates = query("put_rates").many("ooio", RateRow)
+    """Writes rates that the caller has locked."""
 
     async def reserve(self, row: Reservation) -> bool:
         """Reserves a worker for a job; returns False if either already has a reservation."""
         return bool(await self._session.fetch("reserve", *row))
 
-    async def release(self, workers: Sequence[int]) -> None:
-        """Removes the reservations of these workers."""
-        if workers:
-            await self._session.execute("release", self._session.ids(workers))
+    release = of_ids("release").run()
+    """Removes the reservations of these workers."""
 
-    async def set_namespace_weight(self, namespace: str, weight: int) -> None:
-        await self._session.execute("set_namespace_weight", namespace, weight)
+    set_namespace_weight = query("set_namespace_weight", str, int).run()
 
     @abstractmethod
     async def lock_rates(self, keys: Sequence[RateKey], wait: bool) -> dict[RateKey, RateRow]:
@@ -125,19 +111,11 @@ class LimitsRead(Role):
 
     __slots__ = ()
 
-    async def read(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        """Returns these limits, not locked; unknown ids are absent."""
-        return await self._by_id("read_limits", ids)
+    read = of_ids("read_limits").by_id(LimitRow)
+    """Returns these limits, not locked; unknown ids are absent."""
 
-    async def parked(self) -> list[int]:
-        """Returns the limits under which jobs are parked, ascending."""
-        return [row[0] for row in await self._session.fetch("parked_limits")]
-
-    async def _by_id(self, query: str, ids: Sequence[int]) -> dict[int, LimitRow]:
-        if not ids:
-            return {}
-        rows = await self._session.rows(LimitRow, query, self._session.ids(ids))
-        return {row.id: row for row in rows}
+    parked = query("parked_limits").column()
+    """Returns the limits under which jobs are parked, ascending."""
 
 
 class Limits(LimitsRead, ABC):
@@ -145,12 +123,10 @@ class Limits(LimitsRead, ABC):
 
     __slots__ = ()
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        return await self._by_id("lock_limits", ids)
+    lock = of_ids("lock_limits").by_id(LimitRow)
 
-    async def lock_free(self, ids: Sequence[int]) -> dict[int, LimitRow]:
-        """Does the same without waiting: limits that another transaction holds are absent."""
-        return await self._by_id("lock_free_limits", ids)
+    lock_free = of_ids("lock_free_limits").by_id(LimitRow)
+    """Does the same without waiting: limits that another transaction holds are absent."""
 
     async def bump(self, deltas: Mapping[int, int]) -> None:
         """Adds to `leased` of these limits, which the caller has locked."""

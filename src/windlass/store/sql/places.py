@@ -10,6 +10,7 @@ from windlass.domain.rows.records import (
     Ticket,
     Wait,
 )
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role, maker
 
 
@@ -45,21 +46,18 @@ class PlacesRead(Role):
         rows = waits_of(await self._session.fetch(query, self._session.ids(ids)))
         return {row.job: row for row in rows}
 
-    async def next_due(self) -> int:
-        """Returns the earliest `at` in `due`, or 0 if it is empty."""
-        return int(await self._session.fetch_value("next_due"))
+    next_due = query("next_due").number()
+    """Returns the earliest `at` in `due`, or 0 if it is empty."""
 
     async def ready(self, probes: Sequence[Probe]) -> list[Ticket]:
         """Returns ready jobs of each probe, not locked; ascending by (rank, job) within a shape."""
         return tickets_of(await self._session.fetch_many("read_ready", "iiii", probes))
 
-    async def heads(self) -> list[Head]:
-        """Returns the best ready job of every shape that has one."""
-        return await self._session.rows(Head, "heads")
+    heads = query("heads").rows(Head)
+    """Returns the best ready job of every shape that has one."""
 
-    async def count_ready(self, limit: int, shape: int) -> int:
-        """Returns how many jobs of this limit and shape are in `ready`."""
-        return int(await self._session.fetch_value("count_ready", limit, shape))
+    count_ready = query("count_ready", int, int).number()
+    """Returns how many jobs of this limit and shape are in `ready`."""
 
 
 class Places(PlacesRead, ABC):
@@ -101,9 +99,8 @@ class Places(PlacesRead, ABC):
         places = sorted((fact.id, fact.shape, fact.rank) for fact in facts)
         return tickets_of(await self._session.fetch_many("take_ready", "iii", places))
 
-    async def worst_ready(self, limit: int, shape: int) -> Ticket | None:
-        """Locks and reads the last ready job under this limit; skips locked ones."""
-        return await self._session.row(Ticket, "worst_ready", limit, shape)
+    worst_ready = query("worst_ready", int, int).row(Ticket)
+    """Locks and reads the last ready job under this limit; skips locked ones."""
 
     async def unpark(self, tickets: Sequence[Ticket]) -> None:
         """Removes exactly these rows from `parked`."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
 
 
@@ -60,13 +61,11 @@ class PoolsRead(Role):
 
     __slots__ = ()
 
-    async def all(self) -> list[PoolRow]:
-        """Returns every pool by name, not locked."""
-        return await self._session.rows(PoolRow, "pools_by_name")
+    all = query("pools_by_name").rows(PoolRow)
+    """Returns every pool by name, not locked."""
 
-    async def worker(self, number: int) -> PoolWorkerRow | None:
-        """Returns a worker by its id, not locked."""
-        return await self._session.row(PoolWorkerRow, "pool_worker", number)
+    worker = query("pool_worker", int).row(PoolWorkerRow)
+    """Returns a worker by its id, not locked."""
 
     async def living(self, pool: int | None = None) -> list[PoolWorkerRow]:
         """Returns the workers of one pool, or of all, that are not gone; ascending by id, not
@@ -109,15 +108,11 @@ class Pools(PoolsRead):
 
     __slots__ = ()
 
-    async def insert(self, row: PoolRow) -> int:
-        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
-        return await self._session.insert("insert_pool", row[1:])
+    insert = query("insert_pool").insert(PoolRow)
+    """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
 
-    async def lock(self, pool: int) -> PoolRow | None:
-        return await self._session.row(PoolRow, "lock_pool", pool)
-
-    async def lock_name(self, name: str) -> PoolRow | None:
-        return await self._session.row(PoolRow, "lock_pool_name", name)
+    lock = query("lock_pool", int).row(PoolRow)
+    lock_name = query("lock_pool_name", str).row(PoolRow)
 
     async def update(self, row: PoolRow) -> None:
         """Writes every column but id, name, created_at and created_by."""
@@ -148,9 +143,8 @@ class Pools(PoolsRead):
         ]  # fmt: skip
         await self._session.many("update_pool_workers", "iiiiiiiioo", changed)
 
-    async def trim_gone(self, before: int, count: int) -> int:
-        """Removes up to `count` workers that were gone before this time; returns how many."""
-        return await self._session.execute("trim_gone_pool_workers", before, count)
+    trim_gone = query("trim_gone_pool_workers", int, int).count()
+    """Removes workers that were gone before a time, up to a number; returns how many."""
 
     async def charge(self, rows: Sequence[CostRow]) -> None:
         """Adds `ms` and `micros` to the row of each pool, month, namespace and queue."""

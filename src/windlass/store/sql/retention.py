@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.store.sql.jobs import records_of
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
 
 
@@ -52,31 +53,29 @@ class Retention(RetentionRead, ABC):
 
     __slots__ = ()
 
-    async def put_baseline(self, rows: Sequence[BaselineRow]) -> None:
-        """Writes rows, new or changed."""
-        await self._session.many("put_baseline", "iio", rows)
+    put_baseline = query("put_baseline").many("iio", BaselineRow)
+    """Writes rows, new or changed."""
 
     async def drop_baseline(self, kind: int, ids: Sequence[int]) -> None:
         if ids:
             await self._session.execute("drop_baseline", int(kind), self._session.ids(ids))
 
-    async def trim_events(self, up_to: int) -> int:
-        """Removes the events up to this number, but never the newest; returns how many."""
-        return await self._session.execute("trim_events", up_to)
+    trim_events = query("trim_events", int).count()
+    """Removes the events up to this number, but never the newest; returns how many."""
 
     @abstractmethod
     async def try_lock(self) -> bool:
         """Returns True if this transaction is the only one that removes rows until it ends."""
 
     @abstractmethod
-    async def remove_jobs(self, ids: Sequence[int]) -> None:
+    async def remove_jobs(self, ids: Sequence[int], /) -> None:
         """Removes every row of these jobs, which the caller has locked.
 
         The log and its baseline keep their entries until they are trimmed.
         """
 
     @abstractmethod
-    async def remove_workflows(self, ids: Sequence[int]) -> None:
+    async def remove_workflows(self, ids: Sequence[int], /) -> None:
         """Removes the workflows that have no job left, from the baseline as well."""
 
     @abstractmethod

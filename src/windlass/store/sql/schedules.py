@@ -7,6 +7,7 @@ nobody who holds another row asks for one of them.
 from collections.abc import Sequence
 
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
+from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
 
 _NEWEST = 2**62
@@ -17,12 +18,11 @@ class TemplatesRead(Role):
 
     __slots__ = ()
 
-    async def newest(self, namespace: str, name: str) -> TemplateRow | None:
-        """Returns the newest version, whether it was removed or not."""
-        return await self._session.row(TemplateRow, "newest_template", namespace, name)
+    newest = query("newest_template", str, str).row(TemplateRow)
+    """Returns the newest version of a namespace's template, whether it was removed or not."""
 
-    async def version(self, namespace: str, name: str, version: int) -> TemplateRow | None:
-        return await self._session.row(TemplateRow, "template_version", namespace, name, version)
+    version = query("template_version", str, str, int).row(TemplateRow)
+    """Returns a template by namespace, name and version."""
 
     async def all(self, namespace: str | None) -> list[TemplateRow]:
         """Returns the newest version of each that was not removed, of one namespace or of all."""
@@ -40,9 +40,11 @@ class Templates(TemplatesRead):
         """
         return bool(await self._session.fetch("insert_template", *row))
 
-    async def remove(self, namespace: str, name: str, at: int) -> bool:
-        """Marks every version as removed; returns False if all were removed already."""
-        return bool(await self._session.fetch("remove_template", namespace, name, at))
+    remove = query("remove_template", str, str, int).found()
+    """Marks every version of a namespace's template as removed at a time.
+
+    Returns False if all were removed already.
+    """
 
 
 class SchedulesRead(Role):
@@ -50,9 +52,8 @@ class SchedulesRead(Role):
 
     __slots__ = ()
 
-    async def named(self, namespace: str, name: str) -> ScheduleRow | None:
-        """Returns the schedule of this name, not locked."""
-        return await self._session.row(ScheduleRow, "read_schedule_name", namespace, name)
+    named = query("read_schedule_name", str, str).row(ScheduleRow)
+    """Returns the schedule of a namespace with this name, not locked."""
 
     async def all(self, namespace: str | None) -> list[ScheduleRow]:
         """Returns the schedules of one namespace or of all, by namespace and name."""
@@ -60,31 +61,29 @@ class SchedulesRead(Role):
             return await self._session.rows(ScheduleRow, "all_schedules_by_name")
         return await self._session.rows(ScheduleRow, "schedules_of_namespace", namespace)
 
-    async def due(self, now: int, count: int) -> list[int]:
-        """Returns schedules that are not paused and are due, not locked."""
-        return [row[0] for row in await self._session.fetch("due_schedules", now, count)]
+    due = query("due_schedules", int, int).column()
+    """Returns schedules that are due by now and not paused, up to a number, not locked."""
 
-    async def next_due(self) -> int | None:
-        """Returns the earliest `next_at` of the schedules that are not paused."""
-        found: int | None = await self._session.fetch_value("next_due_schedule")
-        return found
+    next_due = query("next_due_schedule").optional()
+    """Returns the earliest `next_at` of the schedules that are not paused."""
 
-    async def waiting(self, after: int, count: int) -> list[int]:
-        """Returns the next schedules after id `after` that have waiting runs, ascending."""
-        return [row[0] for row in await self._session.fetch("waiting_schedules", after, count)]
+    waiting = query("waiting_schedules", int, int).column()
+    """Returns the next schedules above an id that have waiting runs, ascending, up to a number."""
 
-    async def open_runs(self, schedule: int, count: int) -> list[RunRow]:
-        """Returns the waiting runs of a schedule, then the started ones, each ascending."""
-        return await self._session.rows(RunRow, "open_runs", schedule, count)
+    open_runs = query("open_runs", int, int).rows(RunRow)
+    """Returns the waiting runs of a schedule, then the started ones, each ascending, up to a
+    number.
+    """
 
     async def runs(self, schedule: int, below: int, count: int) -> list[RunRow]:
         """Returns the newest runs with an id below `below` (0: all), descending."""
         wanted = (schedule, below or _NEWEST, count)
         return await self._session.rows(RunRow, "runs_of_schedule", *wanted)
 
-    async def unstarted(self, since: int, count: int) -> list[RunRow]:
-        """Returns runs that were skipped or could not start since a time, newest first."""
-        return await self._session.rows(RunRow, "unstarted_runs", since, count)
+    unstarted = query("unstarted_runs", int, int).rows(RunRow)
+    """Returns runs that were skipped or could not start since a time, newest first, up to a
+    number.
+    """
 
 
 class Schedules(SchedulesRead):
@@ -92,15 +91,12 @@ class Schedules(SchedulesRead):
 
     __slots__ = ()
 
-    async def insert(self, row: ScheduleRow) -> int:
-        """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
-        return await self._session.insert("insert_schedule", row[1:])
+    insert = query("insert_schedule").insert(ScheduleRow)
+    """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
 
-    async def lock(self, schedule: int) -> ScheduleRow | None:
-        return await self._session.row(ScheduleRow, "lock_schedule", schedule)
-
-    async def lock_name(self, namespace: str, name: str) -> ScheduleRow | None:
-        return await self._session.row(ScheduleRow, "lock_schedule_name", namespace, name)
+    lock = query("lock_schedule", int).row(ScheduleRow)
+    lock_name = query("lock_schedule_name", str, str).row(ScheduleRow)
+    """Locks and reads the schedule of a namespace with this name."""
 
     async def update(self, row: ScheduleRow) -> None:
         """Writes every column but id, namespace and name."""
@@ -125,9 +121,8 @@ class Schedules(SchedulesRead):
             changed = (row.state, row.workflow, row.changed_at, row.reason)
             await self._session.execute("update_run", row.id, *changed)
 
-    async def trim_runs(self, before: int, count: int) -> int:
-        """Removes up to `count` runs that ended before this time; returns how many."""
-        return await self._session.execute("trim_runs", before, count)
+    trim_runs = query("trim_runs", int, int).count()
+    """Removes runs that ended before a time, up to a number; returns how many."""
 
 
 class ReactionsRead(Role):
@@ -135,21 +130,17 @@ class ReactionsRead(Role):
 
     __slots__ = ()
 
-    async def due(self, now: int, webhooks: bool, count: int) -> list[ReactionRow]:
-        """Returns due webhooks, or other due reactions, earliest first, not locked."""
-        return await self._session.rows(ReactionRow, "due_reactions", now, webhooks, count)
+    due = query("due_reactions", int, bool, int).rows(ReactionRow)
+    """Returns reactions due by now, webhooks (True) or others, earliest first, not locked."""
 
-    async def ended(self, since: int, count: int) -> list[ReactionRow]:
-        """Returns reactions that were done or given up since a time, newest first."""
-        return await self._session.rows(ReactionRow, "ended_reactions", since, count)
+    ended = query("ended_reactions", int, int).rows(ReactionRow)
+    """Returns reactions that were done or given up since a time, newest first, up to a number."""
 
-    async def read(self, reaction: int) -> ReactionRow | None:
-        """Returns a reaction, not locked."""
-        return await self._session.row(ReactionRow, "read_reaction", reaction)
+    read = query("read_reaction", int).row(ReactionRow)
+    """Returns a reaction, not locked."""
 
-    async def of_workflow(self, workflow: int) -> list[ReactionRow]:
-        """Returns all of one workflow, ascending by id."""
-        return await self._session.rows(ReactionRow, "reactions_of_workflow", workflow)
+    of_workflow = query("reactions_of_workflow", int).rows(ReactionRow)
+    """Returns all of one workflow, ascending by id."""
 
 
 class Reactions(ReactionsRead):
@@ -162,14 +153,12 @@ class Reactions(ReactionsRead):
         for row in rows:
             await self._session.insert("insert_reaction", row[1:])
 
-    async def lock(self, reaction: int) -> ReactionRow | None:
-        return await self._session.row(ReactionRow, "lock_reaction", reaction)
+    lock = query("lock_reaction", int).row(ReactionRow)
 
     async def update(self, row: ReactionRow) -> None:
         """Writes state, tries, next_at, finished_at, result and message."""
         changed = (row.state, row.tries, row.next_at, row.finished_at, row.result, row.message)
         await self._session.execute("update_reaction", row.id, *changed)
 
-    async def trim(self, before: int, count: int) -> int:
-        """Removes up to `count` reactions that ended before this time; returns how many."""
-        return await self._session.execute("trim_reactions", before, count)
+    trim = query("trim_reactions", int, int).count()
+    """Removes reactions that ended before a time, up to a number; returns how many."""

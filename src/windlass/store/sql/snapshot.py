@@ -112,12 +112,12 @@ async def take_snapshot(session: Session, filled: Container[str] | None = None) 
         return await _made(partial(map, maker(kind)), await fetch(name, *args))
 
     async def tuples(name: str) -> tuple[Any, ...]:
-        return tuple(map(tuple, await fetch(name)))
+        return await _made(partial(map, tuple), await fetch(name))
 
     return Snapshot(
         jobs=await _made(records_of, await fetch("all_jobs")),
-        waits=tuple(waits_of(await fetch("all_waits"))),
-        due=tuple(due_of(await fetch("all_due"))),
+        waits=await _made(waits_of, await fetch("all_waits")),
+        due=await _made(due_of, await fetch("all_due")),
         parked=await rows(Ticket, "all_parked"),
         ready=await rows(Ticket, "all_ready"),
         leases=await rows(Lease, "all_leases"),
@@ -125,7 +125,7 @@ async def take_snapshot(session: Session, filled: Container[str] | None = None) 
         dependents=await _made(partial(_dependents, session), await fetch("all_dependents")),
         workers=await rows(Worker, "all_workers"),
         limits=await rows(LimitRow, "all_limits"),
-        keys=tuple(map(as_key, await fetch("all_keys"))),
+        keys=await _made(partial(map, as_key), await fetch("all_keys")),
         workflows=tuple(workflows_of(session, await fetch("all_workflows"))),
         cascades=await rows(Cascade, "all_cascades"),
         shapes=await rows(ShapeRow, "shapes_after", 0),

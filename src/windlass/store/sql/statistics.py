@@ -1,12 +1,13 @@
 """Rows of `statistics`, `usage`, `deadlines` and `series`: what follows from the log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from windlass.domain.rows.series import Move, SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
@@ -51,11 +52,7 @@ class StatisticsRead(Role):
         wanted = msgspec.json.encode(sorted(set(kinds))).decode()
         return await self._session.rows(StatisticsRow, "statistics_of", wanted)
 
-    async def usage(self, jobs: Sequence[int]) -> dict[int, Usage]:
-        if not jobs:
-            return {}
-        rows = await self._session.rows(Usage, "usage_of", self._session.ids(jobs))
-        return {row.job: row for row in rows}
+    usage = of_ids("usage_of").by_id(Usage)
 
 
 class Statistics(StatisticsRead):
@@ -63,13 +60,12 @@ class Statistics(StatisticsRead):
 
     __slots__ = ()
 
-    async def move_on(self, source: int, to: int) -> bool:
-        """Records that events up to `to` are counted.
+    move_on = query("move_statistics_on", int, int).found()
+    """Moves the number up to which events are counted from one to another.
 
-        Returns False if another server has advanced it past `source`. True means that this
-        transaction holds it until commit.
-        """
-        return bool(await self._session.fetch("move_statistics_on", source, to))
+    Returns False if another server has moved it past the first. True means that this transaction
+    holds it until commit.
+    """
 
     async def put(self, rows: Sequence[StatisticsRow]) -> None:
         """Inserts or replaces, by namespace, queue, kind and measure."""
@@ -83,9 +79,8 @@ class Statistics(StatisticsRead):
         """
         return len(await self._session.fetch("forget_statistics", before, keep))
 
-    async def put_usage(self, row: Usage) -> None:
-        """Inserts or replaces, by job: the newest attempt's figures count."""
-        await self._session.execute("put_usage", *row)
+    put_usage = query("put_usage").record(Usage)
+    """Inserts or replaces, by job: the newest attempt's figures count."""
 
 
 class DeadlinesRead(Role):
@@ -192,12 +187,10 @@ class SeriesRead(Role):
         wanted = self._session.integers(kinds)
         return await self._session.rows(SeriesRow, "series_between", wanted, step, start, end)
 
-    async def last(self, kind: int, step: int, before: int) -> SeriesRow | None:
-        """Returns the last row before a time."""
-        return await self._session.row(SeriesRow, "last_series", kind, step, before)
+    last = query("last_series", int, int, int).row(SeriesRow)
+    """Returns the last row of a kind and a step before a time."""
 
-    async def workers_by_status(self) -> Mapping[int, int]:
-        return dict(await self._session.fetch("workers_by_status"))
+    workers_by_status = query("workers_by_status").pairs(int, int)
 
     async def pool_workers_by_state(self) -> list[tuple[str, int, int]]:
         """Returns how many living workers each pool has: name, state and count, ascending."""
@@ -210,17 +203,15 @@ class Series(SeriesRead):
 
     __slots__ = ()
 
-    async def move_on(self, source: int, to: int) -> bool:
-        """Records that events up to `to` are counted.
+    move_on = query("move_series_on", int, int).found()
+    """Moves the number up to which events are counted from one to another.
 
-        Returns False if another server has advanced it past `source`. True means that this
-        transaction holds it until commit.
-        """
-        return bool(await self._session.fetch("move_series_on", source, to))
+    Returns False if another server has moved it past the first. True means that this transaction
+    holds it until commit.
+    """
 
-    async def put(self, rows: Sequence[SeriesRow]) -> None:
-        """Inserts or replaces rows, by kind, step, time, namespace and name."""
-        await self._session.many("put_series", "iiiooo", rows)
+    put = query("put_series").many("iiiooo", SeriesRow)
+    """Inserts or replaces rows, by kind, step, time, namespace and name."""
 
     async def trim(self, kind: int, step: int, before: int, count: int) -> int:
         """Removes up to `count` rows before a time, oldest first; returns how many."""

@@ -1,8 +1,7 @@
 """Steps of jobs, and signals."""
 
-from collections.abc import Sequence
-
 from windlass.domain.rows.steps import SignalRow, StepRow
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
@@ -11,28 +10,25 @@ class StepsRead(Role):
 
     __slots__ = ()
 
-    async def find(self, job: int, key: str) -> StepRow | None:
-        return await self._session.row(StepRow, "find_step", job, key)
+    find = query("find_step", int, str).row(StepRow)
+    """Returns the step of a job with this key."""
 
-    async def count(self, job: int) -> int:
-        """Returns how many steps a job has."""
-        return int(await self._session.fetch_value("count_steps", job))
+    count = query("count_steps", int).number()
+    """Returns how many steps a job has."""
 
-    async def of_jobs(self, jobs: Sequence[int]) -> dict[int, list[StepRow]]:
-        """Returns the steps of these jobs without their values, in the order they were begun."""
-        found: dict[int, list[StepRow]] = {}
-        if jobs:
-            for row in await self._session.rows(StepRow, "steps_of_jobs", self._session.ids(jobs)):
-                found.setdefault(row.job, []).append(row)
-        return found
+    of_jobs = of_ids("steps_of_jobs").lists(StepRow)
+    """Returns the steps of these jobs without their values, in the order they were begun."""
 
-    async def questions(self, after: int, count: int) -> list[StepRow]:
-        """Returns pending questions of suspended jobs above an id, ascending by job and key."""
-        return await self._session.rows(StepRow, "asked_questions", after, count)
+    questions = query("asked_questions", int, int).rows(StepRow)
+    """Returns pending questions of suspended jobs above an id, ascending by job and key, up to a
+    number.
+    """
 
-    async def joining(self, after: int, count: int) -> list[StepRow]:
-        """Returns pending waits for jobs, of jobs above an id, ascending by job and key."""
-        return await self._session.rows(StepRow, "joining_steps", after, count)
+    joining = query("joining_steps", int, int).rows(StepRow)
+    """Returns pending waits for jobs, of jobs above an id, up to a number.
+
+    They ascend by job and key.
+    """
 
     async def next_signal(
         self, namespace: str, name: str, *, after: int, since: int, until: int
@@ -41,20 +37,17 @@ class StepsRead(Role):
         wanted = (namespace, name, after, since, until)
         return await self._session.row(SignalRow, "next_signal", *wanted)
 
-    async def signal_of_key(self, namespace: str, name: str, key: str) -> SignalRow | None:
-        return await self._session.row(SignalRow, "signal_of_key", namespace, name, key)
+    signal_of_key = query("signal_of_key", str, str, str).row(SignalRow)
+    """Returns a signal by namespace, name and the key that it was sent with."""
 
-    async def last_signal(self, namespace: str, name: str) -> int:
-        """Returns the highest number of a signal with this name, or 0."""
-        return int(await self._session.fetch_value("last_signal", namespace, name))
+    last_signal = query("last_signal", str, str).number()
+    """Returns the highest number of a namespace's signal with this name, or 0."""
 
-    async def count_signals(self, namespace: str, most: int) -> int:
-        """Returns how many signals are kept in a namespace; counts up to `most`."""
-        return int(await self._session.fetch_value("count_signals", namespace, most))
+    count_signals = query("count_signals", str, int).number()
+    """Returns how many signals are kept in a namespace; counts up to a number."""
 
-    async def open_signals(self, count: int) -> list[SignalRow]:
-        """Returns signals that some waiting jobs may not have received, oldest first."""
-        return await self._session.rows(SignalRow, "open_signals", count)
+    open_signals = query("open_signals", int).rows(SignalRow)
+    """Returns the oldest signals that some waiting jobs may not have received, up to a number."""
 
     async def waiting(self, signal: SignalRow, count: int) -> list[StepRow]:
         """Returns pending steps that wait for this signal.
@@ -70,32 +63,23 @@ class Steps(StepsRead):
 
     __slots__ = ()
 
-    async def lock_step(self, job: int, key: str) -> StepRow | None:
-        """Locks and reads one step."""
-        return await self._session.row(StepRow, "lock_step", job, key)
+    lock_step = query("lock_step", int, str).row(StepRow)
+    """Locks and reads the step of a job with this key."""
 
-    async def put(self, row: StepRow) -> None:
-        """Writes a step, new or changed."""
-        await self._session.execute("put_step", *row)
+    put = query("put_step").record(StepRow)
+    """Writes a step, new or changed."""
 
-    async def lock_pending(self, jobs: Sequence[int]) -> list[StepRow]:
-        """Locks and reads the pending steps of these jobs."""
-        if not jobs:
-            return []
-        return await self._session.rows(StepRow, "pending_steps", self._session.ids(jobs))
+    lock_pending = of_ids("pending_steps").rows(StepRow)
+    """Locks and reads the pending steps of these jobs."""
 
-    async def lock_name(self, namespace: str, name: str) -> None:
-        """Keeps others from sending this signal, or starting to wait for it, until commit."""
-        await self._session.lock("lock_name", namespace, name)
+    lock_name = query("lock_name", str, str).lock()
+    """Keeps others from sending a namespace's signal, or starting to wait for it, until commit."""
 
-    async def add_signal(self, row: SignalRow) -> int:
-        """Writes a signal with a fresh id, and returns the id."""
-        return await self._session.insert("insert_signal", row[1:])
+    add_signal = query("insert_signal").insert(SignalRow)
+    """Writes a signal with a fresh id, and returns the id."""
 
-    async def close_signal(self, signal: int) -> None:
-        """Records that all waiting jobs have received it."""
-        await self._session.execute("close_signal", signal)
+    close_signal = query("close_signal", int).run()
+    """Records that all waiting jobs have received it."""
 
-    async def drop_signals(self, before: int, count: int) -> int:
-        """Removes up to `count` signals that were sent before a time; returns how many."""
-        return await self._session.execute("drop_signals", before, count)
+    drop_signals = query("drop_signals", int, int).count()
+    """Removes signals that were sent before a time, up to a number; returns how many."""

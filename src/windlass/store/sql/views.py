@@ -16,6 +16,7 @@ from windlass.domain.rows.views import (
 )
 from windlass.store.job_lists import JobLists
 from windlass.store.sql.files import Files
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Session
 
 BESIDE: Final = 50  # shapes that are counted at once
@@ -33,7 +34,7 @@ class Views(JobLists):
         if not views:
             return None
         view = views[0]
-        attempts = await self._by_ids(Attempt, "attempts", [job])
+        attempts = await self._session.rows(Attempt, "attempts", self._session.ids([job]))
         accepted = accepted_attempt(view.facts)
         artifacts = (await self._files.artifacts([job])).get(job, ())
         names = await self.worker_names({row.worker for row in attempts})
@@ -57,9 +58,8 @@ class Views(JobLists):
         workers = await self._session.rows(Worker, "all_workers")
         return [WorkerView(row, counts.get(row.id, 0)) for row in workers]
 
-    async def moments(self, ids: Sequence[int]) -> list[JobMoment]:
-        """Returns the places of these jobs, ascending by id and without unknown ones."""
-        return await self._by_ids(JobMoment, "job_moments", ids)
+    moments = of_ids("job_moments").rows(JobMoment)
+    """Returns the places of these jobs, ascending by id and without unknown ones."""
 
     async def census(self, most: int) -> Census:
         """Counts open jobs that are not queued, and workers; at most `most` rows of each place."""
@@ -91,24 +91,22 @@ class Views(JobLists):
         probes = [(*span, most) for span in spans]
         return [row[0] for row in await self._session.fetch_many("ready_within", "iiiiii", probes)]
 
-    async def ready_sample(self, shape: int, most: int) -> list[WaitingJob]:
-        """Returns the first and the last ready jobs of a shape, up to `most` of each.
+    ready_sample = query("ready_sample", int, int).rows(WaitingJob)
+    """Returns the first and the last ready jobs of a shape, up to a number of each.
 
-        They are in the order in which they would be claimed.
-        """
-        return await self._session.rows(WaitingJob, "ready_sample", shape, most)
+    They are in the order in which they would be claimed.
+    """
 
-    async def holders(self, limit: int, most: int) -> list[int]:
-        """Returns the first jobs, ascending, that hold a slot of this limit."""
-        return [row[0] for row in await self._session.fetch("holders", limit, most)]
+    holders = query("holders", int, int).column()
+    """Returns the first jobs, ascending, that hold a slot of a limit, up to a number."""
 
-    async def rate(self, namespace: str, key: str) -> RateRow | None:
-        """Returns the newest starts under a rate, if there were any."""
-        return await self._session.row(RateRow, "rate", namespace, key)
+    rate = query("rate", str, str).row(RateRow)
+    """Returns the newest starts under a namespace's rate with this key, if there were any."""
 
-    async def fleet_events(self, after: int, until: int, most: int) -> list[Event]:
-        """Returns the first events about workers and queues in (after, until], ascending."""
-        return await self._session.rows(Event, "fleet_events", after, until, most)
+    fleet_events = query("fleet_events", int, int, int).rows(Event)
+    """Returns the first events about workers and queues in (after, until], ascending, up to a
+    number.
+    """
 
     async def worker_events(self, worker: int, after: int, until: int, most: int) -> list[Event]:
         """Returns the last events in (after, until] that name this worker, descending.
@@ -117,6 +115,5 @@ class Views(JobLists):
         """
         return await self._session.rows(Event, "worker_events", after, until, worker, most)
 
-    async def pool_events(self, after: int, until: int, most: int) -> list[Event]:
-        """Returns the last events about pools in (after, until], descending."""
-        return await self._session.rows(Event, "pool_events", after, until, most)
+    pool_events = query("pool_events", int, int, int).rows(Event)
+    """Returns the last events about pools in (after, until], descending, up to a number."""

@@ -6,6 +6,7 @@ from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMeta
 from windlass.domain.rows.records import (
     Worker,
 )
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
@@ -14,30 +15,19 @@ class WorkersRead(Role):
 
     __slots__ = ()
 
-    async def read(self, ids: Sequence[int]) -> dict[int, Worker]:
-        """Returns these workers, not locked; unknown ids are absent."""
-        return await self._by_id("read_workers", ids)
+    read = of_ids("read_workers").by_id(Worker)
+    """Returns these workers, not locked; unknown ids are absent."""
 
-    async def read_name(self, name: str) -> Worker | None:
-        """Returns the worker of this name, not locked."""
-        return await self._session.row(Worker, "read_worker_name", name)
+    read_name = query("read_worker_name", str).row(Worker)
+    """Returns the worker of this name, not locked."""
 
-    async def _by_id(self, query: str, ids: Sequence[int]) -> dict[int, Worker]:
-        if not ids:
-            return {}
-        rows = await self._session.rows(Worker, query, self._session.ids(ids))
-        return {row.id: row for row in rows}
+    all = query("all_workers").rows(Worker)
 
-    async def all(self) -> list[Worker]:
-        return await self._session.rows(Worker, "all_workers")
+    past = query("past_metadata", int).rows(PastMetadata)
+    """Returns what workers reported until a time or later, ascending by worker and digest."""
 
-    async def past(self, since: int) -> list[PastMetadata]:
-        """Returns what workers reported until `since` or later, ascending by worker and digest."""
-        return await self._session.rows(PastMetadata, "past_metadata", since)
-
-    async def troubled(self) -> list[Worker]:
-        """Returns workers that have `troubles`, ascending by id, not locked."""
-        return await self._session.rows(Worker, "troubled_workers")
+    troubled = query("troubled_workers").rows(Worker)
+    """Returns workers that have `troubles`, ascending by id, not locked."""
 
     async def silent_since(self, cutoff: int, statuses: Sequence[int]) -> list[Worker]:
         """Returns workers in one of `statuses` last seen before `cutoff`, not locked."""
@@ -56,27 +46,22 @@ class Workers(WorkersRead):
 
     __slots__ = ()
 
-    async def lock(self, ids: Sequence[int]) -> dict[int, Worker]:
-        """Locks and reads, ascending; unknown ids are absent."""
-        return await self._by_id("lock_workers", ids)
+    lock = of_ids("lock_workers").by_id(Worker)
+    """Locks and reads, ascending; unknown ids are absent."""
 
-    async def lock_name(self, name: str) -> Worker | None:
-        return await self._session.row(Worker, "lock_worker_name", name)
+    lock_name = query("lock_worker_name", str).row(Worker)
 
-    async def insert(self, row: Worker) -> int:
-        """Inserts with a fresh id (the row's own `id` is ignored) and returns its id.
+    insert = query("insert_worker").insert(Worker)
+    """Inserts with a fresh id (the row's own `id` is ignored) and returns its id.
 
-        Returns 0 if another transaction has just inserted a worker of this name.
-        """
-        return await self._session.insert("insert_worker", row[1:])
+    Returns 0 if another transaction has just inserted a worker of this name.
+    """
 
-    async def update(self, rows: Sequence[Worker]) -> None:
-        """Writes every column of these rows."""
-        await self._session.many("update_workers", "ioiiiiiiooooi", rows)
+    update = query("update_workers").many("ioiiiiiiooooi", Worker)
+    """Writes every column of these rows."""
 
-    async def beat(self, rows: Sequence[tuple[int, int, int, int]]) -> None:
-        """Writes what a plain sync changes, given as (worker, seq, last_seen, last_lease)."""
-        await self._session.many("beat_workers", "iiii", rows)
+    beat = query("beat_workers").many("iiii", tuple[int, int, int, int])
+    """Writes what a plain sync changes, given as (worker, seq, last_seen, last_lease)."""
 
     async def remove(self, worker: int) -> None:
         await self._session.execute("keep_worker_name", worker)

@@ -8,6 +8,7 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import COUNTS, FORGIVEN
 from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
+from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role, Session
 
 _encode = msgspec.json.encode
@@ -35,25 +36,16 @@ class WorkflowsRead(Role):
         wanted = self._session.ids(jobs), self._session.ids(workflows)
         return await self._session.rows(Cascade, "cascades_of", *wanted)
 
-    async def about(self, ids: Sequence[int]) -> dict[int, WorkflowAbout]:
-        if not ids:
-            return {}
-        wanted = self._session.ids(ids)
-        rows = await self._session.rows(WorkflowAbout, "workflow_about", wanted)
-        return {row.workflow: row for row in rows}
+    about = of_ids("workflow_about").by_id(WorkflowAbout)
 
-    async def jobs_of(self, workflow: int, after: int, count: int) -> list[JobFacts]:
-        """Returns the next jobs of a workflow after the id `after`, ascending, not locked."""
-        return await self._session.rows(JobFacts, "jobs_of_workflow", workflow, after, count)
+    jobs_of = query("jobs_of_workflow", int, int, int).rows(JobFacts)
+    """Returns the next jobs of a workflow above an id, ascending, up to a number, not locked."""
 
-    async def last_job(self, workflow: int) -> int:
-        """Returns the newest job of a workflow; 0 if it has none."""
-        return int(await self._session.fetch_value("last_job_of_workflow", workflow))
+    last_job = query("last_job_of_workflow", int).number()
+    """Returns the newest job of a workflow; 0 if it has none."""
 
-    async def open_jobs(self, workflow: int, after: int, count: int) -> list[int]:
-        """Returns the ids of those that have not ended."""
-        rows = await self._session.fetch("open_jobs_of_workflow", workflow, after, count)
-        return [row[0] for row in rows]
+    open_jobs = query("open_jobs_of_workflow", int, int, int).column()
+    """Returns the ids of those that have not ended, by the same parameters."""
 
     async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
         """Returns the jobs that belong to no workflow or another one, ascending."""
@@ -99,18 +91,16 @@ class Workflows(WorkflowsRead, ABC):
     async def lock(self, ids: Sequence[int]) -> dict[int, WorkflowRow]:
         return await self._by_id("lock_workflows", ids)
 
-    async def set_state(self, rows: Sequence[tuple[int, int, int, int | None]]) -> None:
-        """Writes (workflow, state, run, finished_at)."""
-        await self._session.many("set_workflow_states", "iiii", rows)
+    set_state = query("set_workflow_states").many("iiii", tuple[int, int, int, int | None])
+    """Writes (workflow, state, run, finished_at)."""
 
     async def add_cascades(self, rows: Sequence[Cascade]) -> None:
         """Records cascades (their `id` is ignored)."""
         values = [row[1:] for row in rows]
         await self._session.number_many("cascade", "add_cascades", "iiiio", values)
 
-    async def pull_cascade(self) -> Cascade | None:
-        """Locks and reads the oldest cascade that no other transaction works on."""
-        return await self._session.row(Cascade, "pull_cascade")
+    pull_cascade = query("pull_cascade").row(Cascade)
+    """Locks and reads the oldest cascade that no other transaction works on."""
 
     async def advance_cascade(self, cascade: int, cursor: int | None) -> None:
         """Moves the cascade's cursor, or removes the cascade if `cursor` is None."""
@@ -119,12 +109,10 @@ class Workflows(WorkflowsRead, ABC):
         else:
             await self._session.execute("advance_cascade", cascade, cursor)
 
-    async def describe(self, row: WorkflowAbout) -> None:
-        """Stores what a workflow was submitted with."""
-        await self._session.execute("describe_workflow", *row)
+    describe = query("describe_workflow").record(WorkflowAbout)
+    """Stores what a workflow was submitted with."""
 
-    async def set_reason(self, workflow: int, reason: str) -> None:
-        await self._session.execute("set_workflow_reason", workflow, reason)
+    set_reason = query("set_workflow_reason", int, str).run()
 
     async def claim_key(self, namespace: str, key: str, workflow: int, instead_of: int = 0) -> int:
         """Lets a key name this workflow, if the key is new or names `instead_of`; returns the

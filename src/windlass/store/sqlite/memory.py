@@ -13,9 +13,9 @@ from windlass.ports.loop_time import give_way_if_long
 from windlass.store.sql.snapshot import Snapshot, take_snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.connection import open_memory
+from windlass.store.sqlite.roles import roles_over
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES
-from windlass.store.sqlite.transaction import roles_over
 from windlass.store.store import Hearers, News
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class MemoryStore:
         return self._run(work, keep=False)
 
     async def snapshot(self) -> Snapshot:
-        return await self.read_beside(_snapshot)
+        return self._run(lambda _: take_snapshot(self._data.session), keep=False)
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         session = self._data.session
@@ -131,7 +131,3 @@ class MemoryStore:
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreUnavailable("this handle on the memory store was closed", False)
-
-
-async def _snapshot(_: ReadTx, snapshot: Snapshot) -> Snapshot:
-    return snapshot

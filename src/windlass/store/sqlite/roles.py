@@ -12,7 +12,9 @@ the oldest events, a chain may begin later, or have no events.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 import apsw
 
@@ -29,8 +31,11 @@ from windlass.store.sql.log import Log
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.session import maker
+from windlass.store.sql.transaction import WriteTx
 from windlass.store.sql.views import Views
 from windlass.store.sql.workflows import Workflows
+from windlass.store.sqlite.flow import SqliteFlow
+from windlass.store.sqlite.places import SqliteLeases, SqlitePlaces
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES, Row, pack, unpack
 
@@ -331,3 +336,35 @@ class SqliteViews(Views):
             for job in ids
             if job in records
         ]  # fmt: skip
+
+
+@dataclass(slots=True, kw_only=True)
+class SqliteTx(WriteTx):
+    """The roles are made once per connection; only `now` changes."""
+
+    places: SqlitePlaces
+
+    def at(self, now: int) -> Self:
+        """Returns the roles for a transaction at this time."""
+        self.now = now
+        return self
+
+
+def roles_over(session: SqliteSession, server: str) -> SqliteTx:
+    """Returns all roles over one connection."""
+    places = SqlitePlaces(session)
+    return SqliteTx(
+        now=0,
+        session=session,
+        jobs=SqliteJobs(session),
+        places=places,
+        leases=SqliteLeases(session, places),
+        workflows=SqliteWorkflows(session),
+        limits=SqliteLimits(session),
+        catalog=SqliteCatalog(session),
+        log=SqliteLog(session, server),
+        flow=SqliteFlow(session, places),
+        views=SqliteViews(session),
+        retention=SqliteRetention(session),
+        placement=SqlitePlacement(session),
+    )

@@ -48,9 +48,9 @@ from windlass.store.sqlite.file_lock import (
     forget_newest,
     holding,
 )
+from windlass.store.sqlite.roles import roles_over
 from windlass.store.sqlite.session import Sequences, SqliteSession, drive
 from windlass.store.sqlite.statements import QUERIES, Row
-from windlass.store.sqlite.transaction import roles_over
 from windlass.store.store import Hearers, News
 
 T = TypeVar("T")

@@ -71,19 +71,13 @@ class CallCodec:
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments as plain JSON; raises `InvalidInput` with the parameter."""
-        try:
-            return self._each(args, kwargs, encoding=True)
-        except Misfit as misfit:
-            raise _refusal(f"args.{misfit.where}", misfit) from None
+        return self._each(args, kwargs, encoding=True)
 
     def decode(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """Returns the arguments as annotated; raises `InvalidInput` with the parameter."""
-        try:
-            return self._each(args, kwargs, encoding=False)
-        except Misfit as misfit:
-            raise _refusal(f"args.{misfit.where}", misfit) from None
+        return self._each(args, kwargs, encoding=False)
 
     def encode_result(self, value: Any, *, handles: bool = False) -> Any:
         """Returns a result as plain JSON; raises `InvalidInput`, also for handles of jobs.
@@ -133,9 +127,9 @@ class CallCodec:
                 codec = (self._named.get(name) or self._others or (name, PLAIN))[1]
                 named[name] = codec.encode(value) if encoding else codec.decode(value)
         except Misfit as misfit:
-            raise misfit.inside(name) from None
+            raise _refusal(f"args.{name}{misfit.where}", misfit) from None
         except RecursionError:
-            raise TOO_DEEP.inside(name) from None
+            raise _refusal(f"args.{name}", TOO_DEEP) from None
         return listed, named
 
 

@@ -14,9 +14,7 @@ _BUILT_IN: Final = (str, int, float, bytes, dict, list, tuple, set, frozenset)
 
 
 class Misfit(Exception):
-    """A value that cannot be encoded, or not as annotated; `where` leads to it from the
-    parameter.
-    """
+    """A value that does not fit its annotation; `where` is its place below the parameter."""
 
     def __init__(self, expected: str, got: str, hint: str = "", where: str = "") -> None:
         super().__init__(expected, got, hint, where)

@@ -36,7 +36,7 @@ class PlainCodec(Codec):
                 return value
             raise Misfit("a finite number", repr(value), "send None instead")
         if kind is list:
-            return encode_items(self, value)
+            return each(self.encode, value)
         if kind is dict:
             return self._encode_dict(value)
         return self.refuse(value)
@@ -69,7 +69,7 @@ class PlainCodec(Codec):
         return json
 
     def _decode_literal(self, json: Any) -> Any:
-        """Decodes the inside of a literal: only what looks like a reference is special there."""
+        """Decodes the content of a literal, whose own key is no reference."""
         if type(json) is dict:
             return {key: self.decode(item) for key, item in json.items()}
         return self.decode(json)
@@ -78,26 +78,15 @@ class PlainCodec(Codec):
 PLAIN: Final = PlainCodec()
 
 
-def encode_items(codec: Codec, items: Iterable[Any]) -> list[Any]:
-    """Encodes the items of a container; an error names the place."""
-    encode, encoded = codec.encode, []
+def each(action: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+    """Encodes or decodes the items of a container; an error names the place."""
+    done: list[Any] = []
     try:
         for item in items:
-            encoded.append(encode(item))  # noqa: PERF401 - its length is the place of an error
+            done.append(action(item))  # noqa: PERF401 - its length is the place of an error
     except Misfit as misfit:
-        raise misfit.inside(f"[{len(encoded)}]") from None
-    return encoded
-
-
-def decode_items(codec: Codec, items: Iterable[Any]) -> list[Any]:
-    """Decodes the items of a container; an error names the place."""
-    decode, decoded = codec.decode, []
-    try:
-        for item in items:
-            decoded.append(decode(item))  # noqa: PERF401 - its length is the place of an error
-    except Misfit as misfit:
-        raise misfit.inside(f"[{len(decoded)}]") from None
-    return decoded
+        raise misfit.inside(f"[{len(done)}]") from None
+    return done
 
 
 class ItemsCodec(Codec):
@@ -117,7 +106,7 @@ class ItemsCodec(Codec):
     def encode(self, value: Any) -> Any:
         if type(value) is not self._kind:
             return self.refuse(value)
-        encoded = encode_items(self._item, value)
+        encoded = each(self._item.encode, value)
         if self._unique:
             _order(encoded)
         return encoded
@@ -125,7 +114,7 @@ class ItemsCodec(Codec):
     def decode(self, json: Any) -> Any:
         if type(json) is not list:
             raise self.reject(json)
-        decoded = decode_items(self._item, json)
+        decoded = each(self._item.decode, json)
         if not self._unique:
             return decoded if self._kind is list else self._kind(decoded)
         try:
@@ -151,11 +140,7 @@ class TupleCodec(Codec):
     kinds = LISTS
 
     def __init__(
-        self,
-        items: Sequence[Codec],
-        name: str,
-        kind: type = tuple,
-        fields: Sequence[str] = (),
+        self, items: Sequence[Codec], name: str, kind: type = tuple, fields: Sequence[str] = ()
     ) -> None:
         self.name = name
         self._items = items
@@ -194,9 +179,7 @@ def _each(actions: Sequence[Callable[[Any], Any]], items: Sequence[Any]) -> list
 
 
 class DictCodec(Codec):
-    """A dict. Keys that are not text are written as text if unambiguous, else in a list of
-    pairs.
-    """
+    """A dict. Keys that are not text become text if unambiguous, else a list of pairs."""
 
     def __init__(self, key: Codec, value: Codec, name: str) -> None:
         self.name = name
@@ -274,7 +257,7 @@ class _Named(PlainCodec):
 
     def refuse(self, value: Any) -> Any:
         if type(value) is tuple:
-            return encode_items(self, value)
+            return each(self.encode, value)
         reference = getattr(type(value), "__windlass_file__", None)
         return super().refuse(value) if reference is None else {FILE: reference(value)}
 

@@ -270,9 +270,7 @@ SCALARS: Final[dict[Any, Codec]] = {
 
 
 class PathCodec(Codec):
-    """A file. It is encoded as a `LocalFile`, and decoded to the path where the worker placed
-    it.
-    """
+    """A file: encoded as a `LocalFile`, decoded to the path where the worker placed it."""
 
     name = "Path"
     kinds = frozenset({str})

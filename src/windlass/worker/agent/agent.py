@@ -121,22 +121,20 @@ class Agent:
 
     @property
     def _serves_one(self) -> bool:
-        """Returns whether its jobs could reach each other's files without explicit permission."""
+        """Returns whether it takes jobs of one namespace only: they can read each other's files."""
         options = self._options
         is_open = self.machine.isolation.default == WEAKEST and not options.trusts_jobs
         return is_open and not options.namespaces
 
     @property
     def _jobs(self) -> Jobs:
-        """Returns how jobs start programs here, so that the server never hears of a tool they
-        cannot use.
-        """
+        """Returns how jobs start programs here; the server hears only of tools they can use."""
         return jobs_in(self.machine.isolation)
 
     async def _find_gpus(self) -> dict[str, Any]:
         """Looks for GPUs that no other worker of this machine has claimed.
 
-        If the options name some, whoever started the workers has to divide them.
+        If the options name GPUs, whoever starts the workers divides them.
         """
         named = resource_key(GPUS) in self._options.metadata
         return await find_gpus(os.environ, (lambda _: True) if named else self._gpu_locks.take)

@@ -1,45 +1,15 @@
 """Connects a worker directly to an engine in the same process, without a server."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from typing import Any, Literal, Protocol
 
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.messages.enrolment import EnrolReply, EnrolRequest
-from windlass.messages.files import StackReport
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
 from windlass.messages.sync import SyncReply, SyncRequest
-from windlass.ports.gateway import Holder
-
-
-class Files(Protocol):
-    """Where logs, progress and artifacts go; it has the same methods as a `Gateway`."""
-
-    async def append_log(self, holder: Holder, offset: int, data: bytes) -> int: ...
-
-    async def end_log(
-        self,
-        holder: Holder,
-        size: int,
-        state: Literal["committed", "lost"],
-        peak_memory: int = 0,
-    ) -> None: ...
-
-    async def progress(self, holder: Holder, value: Any) -> None: ...
-
-    async def measured(self, holder: Holder, duration_ms: int) -> int | None: ...
-
-    async def put_artifact(
-        self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
-    ) -> None: ...
-
-    async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None: ...
-
-    async def stack(self, holder: Holder, report: StackReport) -> None: ...
-
+from windlass.ports.gateway import FileGateway, Holder
 
 Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
 Step = Callable[[Holder, StepRequest], Awaitable[StepReply]]
@@ -51,7 +21,7 @@ class DirectGateway:
     def __init__(
         self,
         engine: Engine,
-        files: Files,
+        files: FileGateway,
         log_limit: int | None = None,
         submit: Submit | None = None,
         step: Step | None = None,

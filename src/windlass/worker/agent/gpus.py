@@ -109,9 +109,7 @@ def _value(card: Mapping[str, Any], name: str) -> str:
 
 
 def visible(gpus: Sequence[Gpu], setting: str | None) -> list[Gpu]:
-    """Returns the GPUs that a variable such as CUDA_VISIBLE_DEVICES selects, all if it is not
-    set.
-    """
+    """Returns the GPUs that a variable such as CUDA_VISIBLE_DEVICES selects; unset: all."""
     if setting is None:
         return list(gpus)
     wanted = [part.strip() for part in setting.split(",")]

@@ -30,7 +30,7 @@ from windlass.worker.attempt.job_socket import JobSocket
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.starter import AttemptStarter
 from windlass.worker.core.ports import Deadline
-from windlass.worker.isolation.confinement import IsolationMode, Program, Wish
+from windlass.worker.isolation.confinement import IsolationMode, Wish
 from windlass.worker.isolation.container_engine import end_outside
 from windlass.worker.isolation.container_mode import ContainerMode
 from windlass.worker.isolation.job_users import PASSABLE, JobUsers, readable_by_all
@@ -49,7 +49,7 @@ from windlass.worker.isolation.process import (
 from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient, kill_leftovers
-from windlass.worker.keeper.kept_process import KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program, RunAs
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
@@ -161,9 +161,7 @@ class LocalMachine:
         return next(filter(None, (executor.changed_file() for executor in executors)), None)
 
     def missing_files(self) -> dict[str, str | None]:
-        """Returns the requested modules that it lacks, with the files that exist for them by
-        now.
-        """
+        """Returns the modules that it lacked, with the files that exist for them now."""
         found: dict[str, str | None] = {}
         for executor in self._executors.values():
             if isinstance(executor, KnowsFunctions):
@@ -174,7 +172,6 @@ class LocalMachine:
         """Kills what an older agent left behind, and starts the keeper."""
         await self._find_modes()
         self._proven = await self._kill_leftovers()
-        await self.isolation.clear_leftovers()
         with self._state.writing():
             self._keeper.start()
             for scratch in (self._scratch, *self.isolation.scratch.values()):
@@ -222,9 +219,7 @@ class LocalMachine:
         self._keep_code(visible, lacking is None)
 
     def _keep_code(self, visible: Visible, has_users: bool) -> None:
-        """Makes functions import one version of their code, from files that jobs can read
-        anyway.
-        """
+        """Makes all functions import the same version of their code."""
         mode = self.isolation.default
         others = has_users and mode in self.isolation.other_users
 
@@ -345,10 +340,11 @@ class LocalMachine:
     ) -> KeptProcess:
         """Starts a process for no job in particular; it sees `env` besides what all jobs see."""
         if self.isolation.default == WEAKEST:
-            process = self._keeper.spawn(
-                argv, dict(env), cwd=str(cwd), limits=limits, stdin=stdin,
+            program = Program(
+                argv=tuple(argv), env=dict(env), cwd=str(cwd), limits=limits,
                 run_as=self.isolation.plain,
             )  # fmt: skip
+            process = self._keeper.spawn(program, stdin=stdin)
         else:
             process = await self._spawn_confined(argv, dict(env), limits, stdin)
         await process.started()
@@ -371,10 +367,7 @@ class LocalMachine:
         program = await confinement.wrap(
             Program(argv=tuple(argv), env=env, cwd=str(folder), make=True, limits=limits)
         )
-        process = self._keeper.spawn(
-            program.argv, program.env, cwd=program.cwd, make=True, limits=program.limits,
-            stdin=stdin, run_as=program.run_as,
-        )  # fmt: skip
+        process = self._keeper.spawn(program, stdin=stdin)
 
         async def over() -> None:
             await process.gone()

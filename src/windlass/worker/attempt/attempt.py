@@ -6,6 +6,7 @@ or the end of its own process.
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,7 +34,7 @@ from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import DEFAULT, Timers, unless_stopped
 from windlass.worker.core.ports import AttemptEnded, Report, StopReason
 from windlass.worker.isolation.confinement import Confinement, Wish
-from windlass.worker.keeper.kept_process import Fenced
+from windlass.worker.keeper.kept_process import Fenced, Program
 
 Done = TypeVar("Done")
 Begin = Callable[["Attempt", Callable[[Result], None]], None]
@@ -50,37 +51,10 @@ class Attempt:
     """
 
     __slots__ = (
-        "_asked",
-        "_assignment",
-        "_back_off",
-        "_confinement",
-        "_context",
-        "_credentials",
-        "_done",
-        "_env",
-        "_executor",
-        "_exited",
-        "_files",
-        "_has_files",
-        "_log",
-        "_mask",
-        "_message",
-        "_over",
-        "_processes",
-        "_progress",
-        "_record",
-        "_spec",
-        "_stopping",
-        "_task",
-        "_timers",
-        "_why",
-        "attempt",
-        "granted",
-        "isolation",
-        "job",
-        "key",
-        "secrets",
-        "trace",
+        "_asked", "_assignment", "_back_off", "_confinement", "_context", "_credentials", "_done",
+        "_env", "_executor", "_exited", "_files", "_has_files", "_log", "_mask", "_message",
+        "_over", "_processes", "_progress", "_record", "_spec", "_stopping", "_task", "_timers",
+        "_why", "attempt", "granted", "isolation", "job", "key", "secrets", "trace",
     )  # fmt: skip
 
     def __init__(
@@ -122,7 +96,8 @@ class Attempt:
         if spec.secrets or spec.registry_secret is not None:
             self._hold_secrets(spec)
         self._timers = Timers(
-            assignment.timeout_ms, assignment.idle_timeout_ms, self._time_out, self._near_timeout,
+            assignment.timeout_ms, assignment.idle_timeout_ms, partial(self.stop, "timed_out"),
+            self._near_timeout,
             "" if spec.says_when_it_ends else DEFAULT,
         )  # fmt: skip
         self._log: AttemptLog | None = None
@@ -229,18 +204,15 @@ class Attempt:
         if self._processes is None:
             self._confinement = self._confine()
             self._processes = Processes(
-                self._context.keeper, self.job, self.log, self._attach, self._confinement,
-                self._unless_stopped, self._context.isolation.plain,
+                self._context.keeper, self.job, self.log, lambda fd: self._log_made().attach(fd),
+                self._confinement, self._unless_stopped,
             )  # fmt: skip
-        return await self._processes.spawn(
-            argv,
-            {**(env or {}), **self._env},
-            cwd=self._files_made().folder() if cwd is None else cwd,
-            make=cwd is None,
-            stdin=stdin,
-            limits=limits,
-            capture=capture,
-        )
+        program = Program(
+            argv=tuple(argv), env={**(env or {}), **self._env},
+            cwd=str(self._files_made().folder() if cwd is None else cwd), make=cwd is None,
+            limits=limits, run_as=self._context.isolation.plain,
+        )  # fmt: skip
+        return await self._processes.spawn(program, stdin=stdin, capture=capture)
 
     async def measured(self, duration_ms: int) -> None:
         """Reports the duration of the media; without an answer, the old timeout stays."""
@@ -332,9 +304,6 @@ class Attempt:
         if self._why is None:
             self._note(message)
             log.warning("job near its timeout", job=self.job, reason=message)
-
-    def _time_out(self, message: str) -> None:
-        self.stop("timed_out", message)
 
     # Running
 
@@ -499,9 +468,6 @@ class Attempt:
             secrets=frozenset(spec.secrets), credentials=self._credentials, note=self._note,
         )  # fmt: skip
         return context.isolation[mode].enter(wish)
-
-    def _attach(self, fd: int) -> None:
-        self._log_made().attach(fd)
 
     def _files_made(self) -> Files:
         if self._files is None:

@@ -5,7 +5,7 @@ then the next attempt with the same index waits here until they are gone.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -13,14 +13,14 @@ from windlass.domain.job.forms import JobLimits
 from windlass.domain.matching.clauses import CPUS
 from windlass.domain.matching.indices import variables
 from windlass.ports.clock import Clock
-from windlass.ports.executor import Granted, Limits
+from windlass.ports.executor import Granted
 from windlass.ports.gateway import AttemptGateway
 from windlass.worker.attempt.job_socket import Submit
 from windlass.worker.attempt.records import Records
 from windlass.worker.attempt.secrets import Secrets
 from windlass.worker.core.ports import Deadline, Key
 from windlass.worker.isolation.modes import Modes
-from windlass.worker.keeper.kept_process import AS_WORKER, KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program
 from windlass.worker.keeper.scratch import Scratch
 
 Names = Mapping[str, tuple[str, ...]]
@@ -62,17 +62,11 @@ class Keeper(Protocol):
 
     def spawn(
         self,
-        argv: Sequence[str],
-        env: dict[str, str] | None,
+        program: Program,
         *,
-        whole: bool = False,
-        cwd: str | None = None,
-        make: bool = False,
         stdin: int | None = None,
         stdout: int | None = None,
-        limits: Limits | None = None,
         tag: bytes = b"\0",
-        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
         """Requests a process; see `KeeperClient.spawn`."""
         ...

@@ -172,10 +172,6 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-def _files_in(args: Any) -> Iterator[tuple[int, Any]]:
-    return enumerate(references_in(args, FILE), 1)
-
-
 def _pattern_in(folder: Path, path: str) -> str:
     """Returns the glob of a file below the folder; raises `InvalidInput` for one elsewhere."""
     root, given = os.path.realpath(folder), os.path.realpath(path)
@@ -225,12 +221,10 @@ class Files:
             raise NotFound(f"artifact {_shortened(artifact)} of job", job) from None
 
     async def fill(self, args: msgspec.Raw) -> msgspec.Raw:
-        """Returns arguments with their files fetched: as paths, or as results that were too
-        large.
-        """
+        """Fetches files among the arguments; returns these with paths, or with large results."""
         read = _decode(args)
-        found = [await self._fetched(number, file) for number, file in _files_in(read)]
-        values = iter(found)
+        files = enumerate(references_in(read, FILE), 1)
+        values = iter([await self._fetched(number, file) for number, file in files])
         return msgspec.Raw(_encode(replaced(read, FILE, lambda _: next(values))))
 
     async def _fetched(self, number: int, file: Any) -> Any:

@@ -2,21 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 from windlass.domain.job.forms import JobLimits, milliseconds
 from windlass.ports.executor import Limits, Process
 from windlass.worker.attempt.context import Keeper
-from windlass.worker.isolation.confinement import (
-    ConfinedProcess,
-    Confinement,
-    Program,
-    Settles,
-    Tail,
-)
-from windlass.worker.keeper.kept_process import AS_WORKER, Ended, KeptProcess, RunAs
+from windlass.worker.isolation.confinement import ConfinedProcess, Confinement, Settles, Tail
+from windlass.worker.keeper.kept_process import Ended, KeptProcess, Program
 
 
 def combined(given: Limits | None, own: JobLimits | None, most: JobLimits | None) -> Limits | None:
@@ -62,12 +55,11 @@ async def _at_once(wrapping: Coroutine[Any, Any, Program]) -> Program:
 class Processes:
     """Hands their output to `on_output`, or to `on_pipe` if there is much of it.
 
-    They run in `confinement`; without one, as `plain` says. `waiting` runs while it prepares them.
+    They run in `confinement`, if there is one; `waiting` runs while it prepares them.
     """
 
     __slots__ = (
-        "_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_plain", "_started",
-        "_waiting",
+        "_confinement", "_job", "_keeper", "_on_output", "_on_pipe", "_started", "_waiting",
     )  # fmt: skip
 
     def __init__(
@@ -78,9 +70,7 @@ class Processes:
         on_pipe: Callable[[int], None],
         confinement: Confinement | None = None,
         waiting: Wrapping = _at_once,
-        plain: RunAs = AS_WORKER,
     ) -> None:
-        self._plain = plain
         self._keeper = keeper
         self._waiting = waiting
         self._confinement = confinement
@@ -89,38 +79,16 @@ class Processes:
         self._on_pipe = on_pipe
         self._started: list[KeptProcess] = []
 
-    async def spawn(
-        self,
-        argv: Sequence[str],
-        env: dict[str, str],
-        *,
-        cwd: Path,
-        make: bool,
-        stdin: bytes | int | None,
-        limits: Limits | None,
-        capture: bool,
-    ) -> Process:
-        """Starts a process in its own group.
-
-        It sees `env` beside the base of all jobs. With `make` the keeper makes the folder `cwd`.
-        """
-        program = Program(
-            argv=tuple(argv), env=env, cwd=str(cwd), make=make, limits=limits, run_as=self._plain
-        )
+    async def spawn(self, program: Program, *, stdin: bytes | int | None, capture: bool) -> Process:
+        """Starts a process in its own group."""
         if self._confinement is not None:
             program = await self._waiting(self._confinement.wrap(program))
         listen, stdout = os.pipe() if capture else (-1, None)
         process = self._keeper.spawn(
-            program.argv,
-            program.env,
-            whole=program.whole,
-            cwd=program.cwd,
-            make=program.make,
+            program,
             stdin=_memory_file(stdin) if isinstance(stdin, bytes) else stdin,
             stdout=stdout,
-            limits=program.limits,
             tag=f"WINDLASS_JOB={self._job}".encode(),
-            run_as=program.run_as,
         )
         tail = Tail(self._on_output) if isinstance(self._confinement, Settles) else None
         process.on_output = self._on_output if tail is None else tail

@@ -117,9 +117,7 @@ class Mask:
 
 
 def _forms(secrets: Iterable[str]) -> Iterable[bytes]:
-    """Yields each secret, and each line of a multi-line one, since programs often show single
-    lines.
-    """
+    """Yields each secret and each of its lines: programs often print single lines."""
     for secret in secrets:
         yield secret.encode("utf-8", "surrogateescape")
         lines = secret.splitlines()
@@ -150,9 +148,7 @@ class Secrets:
         return [name for name in names if self._find(name, namespace) is None]
 
     def pick(self, names: Sequence[str], namespace: str) -> dict[str, str]:
-        """Returns the secrets a job names; its namespace's own override those for all
-        namespaces.
-        """
+        """Returns the secrets a job names; those of its namespace override the general ones."""
         found = {name: self._find(name, namespace) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 

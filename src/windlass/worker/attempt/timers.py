@@ -17,8 +17,8 @@ BY_MEDIA = ", by the length of its media (--timeout overrides it)"
 class Timers:
     """Calls `late` with a message once the attempt has run, or been idle, for too long.
 
-    Calls `near` with one when most of a long timeout has passed. `why` follows the timeout in
-    messages: where it comes from, unless from the job.
+    Calls `near` with a message when most of a long timeout has passed. `why` says in messages where
+    the timeout comes from, unless it is the job's own.
     """
 
     __slots__ = (

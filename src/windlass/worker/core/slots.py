@@ -155,9 +155,7 @@ class Slots:
     # Attempts
 
     def _consider(self, key: Key, assignment: Assignment) -> None:
-        """Takes an assigned job, or declines it: then it is not offered to this worker for a
-        while.
-        """
+        """Takes an assigned job, or declines it, so that it is not offered again for a while."""
         reason = self._starter.reason_to_decline(assignment)
         if reason is None:
             self._waiting[key] = assignment

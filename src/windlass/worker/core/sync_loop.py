@@ -208,11 +208,8 @@ class SyncLoop:
             raise TimeoutError("no answer")
         # The server answers the older sync when the newer arrives; nobody reads it.
         self._older[task] = None
-        task.add_done_callback(self._drop)
+        task.add_done_callback(lambda older: self._older.pop(older, None))
         return None
-
-    def _drop(self, task: "asyncio.Task[SyncReply]") -> None:
-        self._older.pop(task, None)
 
     def _forget_older(self) -> None:
         for task in list(self._older):
@@ -252,7 +249,9 @@ class SyncLoop:
         if isinstance(error, NotFound) or gone:
             raise IncarnationEnded(str(error)) from error
         answered = isinstance(error, WindlassError) and not isinstance(error, Unreachable)
-        self._deadline.unanswered = _unanswered_because(error) if answered else UNANSWERED
+        # The server is not silent, so this says why it did not answer the sync.
+        why = f"the server could not answer: {error}" if answered else UNANSWERED
+        self._deadline.unanswered = why
         if not self._backoff.failures:
             trouble = "server_refused" if answered else "server_unreachable"
             log.warning(trouble, error=str(error) or type(error).__name__)
@@ -281,11 +280,6 @@ class SyncLoop:
             "was restored from an old backup; raise its epoch",
         )
         await self._rest(MAX_PAUSE_MS)
-
-
-def _unanswered_because(error: Exception) -> str:
-    """Returns why no sync was answered, though the server is not silent."""
-    return f"the server could not answer: {error}"
 
 
 def _read_exception(task: "asyncio.Task[SyncReply]") -> None:

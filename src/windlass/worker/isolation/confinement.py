@@ -2,9 +2,9 @@
 
 An attempt enters a mode once, before its first program: that gives it a `Confinement`. Each of its
 programs goes through `wrap`, and the keeper starts what that returns. When the attempt has ended
-and none of its processes is left, `leave` is called. `clear_leftovers` runs when an agent starts,
-to clean up after a killed agent. A `ConfinedProcess` explains how it ended, for example a
-container's process.
+and none of its processes is left, `leave` is called. A `ConfinedProcess` explains how it ended, for
+example a container's process. What a killed agent leaves, the keeper, its guard or the next agent
+ends: their processes, and containers by their folders.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ import msgspec
 from windlass.domain.matching.isolation import Isolation, Network, Pull
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Limits
-from windlass.worker.keeper.kept_process import AS_WORKER, Ended, KeptProcess, RunAs
+from windlass.worker.keeper.kept_process import Ended, KeptProcess, Program
 
 
 class ConfinementFailed(WindlassError):
@@ -28,22 +28,6 @@ class ConfinementFailed(WindlassError):
     def __init__(self, failure: str, message: str) -> None:
         super().__init__(message)
         self.failure = failure
-
-
-class Program(msgspec.Struct, frozen=True, kw_only=True):
-    """A program, as the keeper starts it.
-
-    It sees `env` besides the environment of all jobs; with `whole`, nothing else. With `make` the
-    keeper makes the folder `cwd`.
-    """
-
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    whole: bool = False
-    cwd: str
-    make: bool = False
-    limits: Limits | None = None
-    run_as: RunAs = AS_WORKER
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,16 +91,12 @@ class IsolationMode(Protocol):
         """Prepares the confinement of one attempt."""
         ...
 
-    async def clear_leftovers(self) -> None:
-        """Removes what attempts of a killed agent have left."""
-        ...
-
 
 TAIL_BYTES = 4_096
 
 
 class Tail:
-    """Passes output on and remembers the end of it, while there is little of it."""
+    """Passes output on, and remembers its last bytes."""
 
     def __init__(self, on_output: Callable[[bytes], None]) -> None:
         self._on_output = on_output
@@ -128,7 +108,7 @@ class Tail:
 
 
 class ConfinedProcess:
-    """Implements `Process`: it has ended when its confinement says so, however often asked."""
+    """Implements `Process`: its end is what its confinement makes of it, computed once."""
 
     def __init__(
         self, process: KeptProcess, program: Program, settles: Settles, tail: Tail

@@ -87,13 +87,11 @@ def _options(engine: Engine, container: Container) -> Iterator[str]:
 
 
 def _rights(engine: Engine, container: Container) -> Iterator[str]:
-    """Yields the user options: files that the program makes in its scratch folder belong to the
-    worker.
-    """
+    """Yields the options by which new files in the scratch folder belong to the worker."""
     yield from ("--security-opt", "no-new-privileges")
     if container.user is not None:
         if not engine.maps_users:
-            expected = "only given where rootless podman runs containers, which can map it"
+            expected = "unset: only rootless podman can map users"
             raise InvalidInput("container_user", expected, container.user[0])
         uid, gid = container.user
         yield f"--userns=keep-id:uid={uid},gid={gid}"

@@ -115,9 +115,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """Returns the program with quiet options, since its messages would go to the logs of
-        jobs.
-        """
+        """Returns the quiet program: otherwise its messages would appear in jobs' logs."""
         return (self.program,) if self.kind == "nerdctl" else (self.program, "--log-level", "error")
 
     @property
@@ -145,10 +143,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.kind} {self.version}, {rights}; limits {limits}"
 
     async def run(
-        self,
-        *arguments: str,
-        longest_s: float | None = MAX_S,
-        env: Mapping[str, str] | None = None,
+        self, *arguments: str, longest_s: float | None = MAX_S, env: Mapping[str, str] | None = None
     ) -> Ran:
         """Runs a command of the engine; raises `EngineAway` if it does not end in time."""
         return await run([*self.command, *arguments], {**self.env, **(env or {})}, longest_s)
@@ -208,7 +203,7 @@ async def find_engine(setting: str, environ: Mapping[str, str]) -> Engine | str:
 
 
 def check_engine(setting: str) -> None:
-    """Raises `InvalidInput` unless this can name an engine, all of them or none."""
+    """Raises `InvalidInput` unless the setting is auto, off or an engine."""
     if setting != OFF:
         candidates(setting)
 
@@ -363,7 +358,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 async def end_outside(place: Path) -> bool:
-    """Ends everything that the folders at this place name; returns whether nothing is left."""
+    """Ends the containers that the folders at this place name; returns whether all ended."""
     enders = find_enders(str(place))
     ended = await asyncio.gather(*map(_end, enders)) if enders else ()
     if all(ended):

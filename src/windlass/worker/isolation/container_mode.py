@@ -23,7 +23,7 @@ from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.errors import InvalidInput
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Program, Wish
+from windlass.worker.isolation.confinement import Confinement, ConfinementFailed, Wish
 from windlass.worker.isolation.container_arguments import (
     SCRATCH,
     SOCKET,
@@ -45,7 +45,7 @@ from windlass.worker.isolation.container_engine import (
 )
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
-from windlass.worker.keeper.kept_process import Ended, RunAs
+from windlass.worker.keeper.kept_process import Ended, Program, RunAs
 from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
 
@@ -118,9 +118,6 @@ class ContainerMode:
             self.engine, self._images, self._clock, self._folder, self._marker, wish, wish.image,
             self._given, self._reporter,
         )  # fmt: skip
-
-    async def clear_leftovers(self) -> None:
-        """Does nothing: the agent ends what its folder names before it starts its keeper."""
 
     async def close(self) -> None:
         """Ends the process that rootless podman keeps for the next command."""
@@ -205,7 +202,7 @@ class Contained:
         return self._judged(ended, state, status)
 
     def _read_report(self, name: str) -> int | None:
-        """Returns how the program ended according to the reporter; None without a report."""
+        """Returns how the program ended, from the reporter's file; None without one."""
         try:
             with (self._places[name] / REPORT).open("rb") as file:
                 return reported_end(file.read(REPORT_LIMIT))

@@ -296,7 +296,7 @@ class JobUsers:
         self.uids = Uids(parse_range(own_range))
 
     def open(self) -> str | None:
-        """Returns why there are none; None if there are. Raises `OSError` if the worker is root."""
+        """Opens them; returns why that is impossible. Raises `OSError` if the worker is root."""
         if self.is_root:
             self.place.open()
             return None
@@ -334,9 +334,7 @@ def locks_of_user() -> Path:
 
 
 def try_users() -> tuple[Uids, str | None]:
-    """Returns uids for jobs of this user's worker, or why there are none, without making a
-    folder.
-    """
+    """Returns the uids for jobs, or why there are none, without making a folder."""
     uids = Uids(parse_range(DEFAULT_RANGE))
     if os.geteuid() == 0:
         return uids, None

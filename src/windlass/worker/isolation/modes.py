@@ -68,7 +68,7 @@ class Modes:
 
     @property
     def names(self) -> list[Isolation]:
-        """Returns the demands that it can meet, each with that mode or a stronger one."""
+        """Returns the modes that jobs can demand here; a stronger mode may serve."""
         return [mode for mode in MODES if self.choose(mode) in self._offered]
 
     @property
@@ -144,8 +144,3 @@ class Modes:
         """Waits until all confinements have been left."""
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=LAST_WORDS_S)
-
-    async def clear_leftovers(self) -> None:
-        """Removes what attempts of a killed agent have left."""
-        for mode in self._offered.values():
-            await mode.clear_leftovers()

@@ -23,11 +23,11 @@ from typing import Final, Literal, NamedTuple
 from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
-from windlass.worker.isolation.confinement import Confinement, Program, Wish
+from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.isolation.job_users import Uids
 from windlass.worker.keeper import landlock
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.kept_process import RunAs
+from windlass.worker.keeper.kept_process import Program, RunAs
 from windlass.worker.keeper.namespaces import make_view
 
 OWN_FILES: Final = "isolation:own_files"  # metadata: how they are hidden from jobs in `process`
@@ -51,9 +51,6 @@ class ProcessMode:
         del wish
         return Unconfined()
 
-    async def clear_leftovers(self) -> None:
-        """Does nothing: the keeper and its guard end processes."""
-
 
 class Unconfined:
     """Implements `Confinement`: changes nothing."""
@@ -76,17 +73,12 @@ class UserMode:
         self._lacking = lacking
 
     async def why_not(self) -> str | None:
-        """Returns why not; only root, or a user with subordinate uids, can start programs as
-        others.
-        """
+        """Returns why not: only root and users with subordinate uids can become other users."""
         return self._lacking or self._uids.check()
 
     def enter(self, wish: Wish) -> Confinement:
         """Takes a uid for the attempt."""
         return OwnUser(self._uids, str(wish.scratch))
-
-    async def clear_leftovers(self) -> None:
-        """Does nothing: locks end with the worker, and its processes were killed."""
 
 
 class OwnUser:

@@ -24,12 +24,12 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
 from windlass.ports.executor import Limits
-from windlass.worker.isolation.confinement import Confinement, Program, Wish
+from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.isolation.job_users import Uids
 from windlass.worker.isolation.process import home_of
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.isolation.system_calls import filter_program
-from windlass.worker.keeper.kept_process import RunAs, SpawnFailed
+from windlass.worker.keeper.kept_process import Program, RunAs, SpawnFailed
 from windlass.worker.keeper.launch import find_program
 
 SYSTEM: Final = (
@@ -90,7 +90,7 @@ class SandboxMode:
         self._prlimit = shutil.which("prlimit") or ""
 
     async def why_not(self) -> str | None:
-        """Tries it: too many things decide whether namespaces may be made to look them all up."""
+        """Tries it: too many settings decide whether namespaces are allowed to check each."""
         if not self._bwrap:
             return "bubblewrap is not installed (no bwrap on the PATH)"
         machine = os.uname().machine
@@ -158,9 +158,6 @@ class SandboxMode:
     def enter(self, wish: Wish) -> Confinement:
         """Prepares the sandbox of one attempt."""
         return Sandbox(self, wish, self._uids)
-
-    async def clear_leftovers(self) -> None:
-        """Does nothing: a sandbox ends with bubblewrap, which ends with its keeper."""
 
     @property
     def gains_nothing(self) -> bool:
@@ -353,7 +350,7 @@ def own_python() -> tuple[Path, ...]:
 
 
 def _outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Returns the folders that no other already shows: each costs the start of a job some time."""
+    """Returns the folders that no other contains: each one slows the start of a job."""
     there = {folder.absolute() for folder in folders if os.path.exists(folder)} - {Path("/")}
     kept: list[Path] = []
     for folder in sorted(there, key=lambda path: (len(path.parts), path)):

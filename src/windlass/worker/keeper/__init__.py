@@ -1,5 +1,5 @@
 """The keeper, a small process that starts and ends the processes of jobs, and its client.
 
-`keeper.py`, `guard.py`, `processes.py`, `cgroups.py` and `record.py` run in that process and import
-only the standard library, so that it starts fast and stays small. Nothing here knows jobs.
+`keeper.py` and the files that it imports (not `client.py` and `kept_process.py`) use only the
+standard library, so that it starts fast and stays small. Nothing here knows jobs.
 """

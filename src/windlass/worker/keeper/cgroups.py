@@ -191,7 +191,7 @@ class Boxes:
             Box(path).remove()
 
     def _go(self, path: str) -> None:
-        """Moves this process; one that cannot leave a job's box must not continue and kill it."""
+        """Moves this process. Raises if that fails: it would be killed with the job in its box."""
         if not _write(f"{path}/cgroup.procs", "0"):
             raise OSError(f"cannot move to {path}")
 

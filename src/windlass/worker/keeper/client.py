@@ -6,13 +6,11 @@ pid later is never touched.
 """
 
 import asyncio
-import marshal
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,8 @@ from typing import Any
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Limits
 from windlass.worker.keeper.keeper import FENCED
-from windlass.worker.keeper.kept_process import (
-    AS_WORKER,
-    Fenced,
-    KeptProcess,
-    RunAs,
-    SpawnFailed,
-)
+from windlass.worker.keeper.kept_process import Fenced, KeptProcess, Program, SpawnFailed
+from windlass.worker.keeper.link import Link
 from windlass.worker.keeper.processes import Seen, all_processes, environ_of, look_at
 from windlass.worker.keeper.record import boot_id
 from windlass.worker.keeper.walls import CLOSED, USERS, VIEW
@@ -68,7 +61,7 @@ class KeeperClient:
         self._record = record
         self._cgroup = cgroup or ""  # the folder for the boxes of jobs
         self._on_death = on_death
-        self._sock: socket.socket | None = None
+        self._link: Link | None = None
         self.pid = 0  # the keeper's pid, once it has reported it
         self.controllers: tuple[str, ...] = ()  # mechanisms by which cgroups limit jobs
         self._process: subprocess.Popen[bytes] | None = None  # the pid of its guard
@@ -76,9 +69,6 @@ class KeeperClient:
         self._kept: dict[int, KeptProcess] = {}
         self._outgoing: list[tuple[Any, ...]] = []
         self._fds: list[int] = []
-        self._outbox: deque[tuple[bytes, list[int]]] = deque()
-        self._inbox = bytearray()
-        self._received: deque[int] = deque()
         self._scheduled = False
         self._writing = False
         self._walls: list[tuple[tuple[Any, ...], tuple[int, ...]]] = []  # for each keeper
@@ -86,7 +76,6 @@ class KeeperClient:
     def start(self) -> None:
         """Starts the keeper's process."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        ours.setblocking(False)
         here = Path(__file__).parent.parent
         fd = str(theirs.fileno())
         # No site packages and none of our environment: it starts fast and knows no secrets. Only
@@ -98,22 +87,18 @@ class KeeperClient:
             stdin=subprocess.DEVNULL, start_new_session=True, cwd="/",
         )  # fmt: skip
         theirs.close()
-        self._sock = ours
+        self._link = Link(ours)
         asyncio.get_running_loop().add_reader(ours.fileno(), self._receive)
         self.send(("base", self.base))
         for message, fds in self._walls:
             self._send_with(message, fds)
 
     def hide_by_view(self, user: int, mounts: int) -> None:
-        """Makes programs that may not see Windlass's files start in these namespaces; owns the
-        descriptors.
-        """
+        """Starts programs that are kept out in these namespaces; owns the descriptors."""
         self._add_wall(("wall", VIEW), (user, mounts))
 
     def close_folders(self, closed: Sequence[str], kept: Sequence[str]) -> None:
-        """Closes folders to programs that may not see Windlass's files, except for those in
-        `kept`.
-        """
+        """Closes folders, except those in `kept`, to programs that are kept out."""
         self._add_wall(("wall", CLOSED, list(closed), list(kept)))
 
     def use_users(self, users: int) -> None:
@@ -129,7 +114,7 @@ class KeeperClient:
 
     def _add_wall(self, message: tuple[Any, ...], fds: tuple[int, ...] = ()) -> None:
         self._walls.append((message, fds))
-        if self._sock is not None:
+        if self._link is not None:
             self._send_with(message, fds)
 
     def _send_with(self, message: tuple[Any, ...], fds: tuple[int, ...]) -> None:
@@ -162,32 +147,24 @@ class KeeperClient:
 
     def spawn(
         self,
-        argv: Sequence[str],
-        env: dict[str, str] | None,
+        program: Program,
         *,
-        whole: bool = False,
-        cwd: str | None = None,
-        make: bool = False,
         stdin: int | None = None,
         stdout: int | None = None,
-        limits: Limits | None = None,
         tag: bytes = b"\0",
-        run_as: RunAs = AS_WORKER,
     ) -> KeptProcess:
-        """Requests a process. `env` is added to the base, or is everything (`whole`).
-
-        With `make` the keeper makes the folder `cwd` if it is missing. The client owns the
-        descriptors from here on.
-        """
+        """Requests a process; the client owns the descriptors from here on."""
         self._numbers += 1
-        number = self._numbers
+        number, limits = self._numbers, program.limits
         process = self._kept[number] = KeptProcess(self, number, limits)
-        fds = [fd for fd in (stdin, stdout) if fd is not None]
+        self._fds += [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
         cpus = () if limits is None else limits.cpus
-        self._fds += fds
-        how = (_allowed(limits), *run_as)
-        self.send(("spawn", number, list(argv), env, whole, cwd, make, bits, tag, cpus, how))
+        how = (_allowed(limits), *program.run_as)
+        self.send((
+            "spawn", number, list(program.argv), program.env, program.whole, program.cwd,
+            program.make, bits, tag, cpus, how,
+        ))  # fmt: skip
         if len(self._fds) >= FDS_PER_FRAME:
             self._flush()
         return process
@@ -201,65 +178,39 @@ class KeeperClient:
 
     def _flush(self) -> None:
         self._scheduled = False
-        if self._outgoing:
-            body = marshal.dumps(self._outgoing)
-            self._outbox.append((len(body).to_bytes(4, "big") + body, self._fds))
-            self._outgoing = []
-            self._fds = []
+        if self._link is not None and self._outgoing:
+            self._link.add(self._outgoing, self._fds)
+            self._outgoing, self._fds = [], []
         self._write()
 
     def _write(self) -> None:
-        if self._sock is None:
+        link = self._link
+        if link is None:
             return
         try:
-            while self._outbox:
-                data, fds = self._outbox[0]
-                sent = socket.send_fds(self._sock, [data], fds) if fds else self._sock.send(data)
-                for fd in fds:
-                    os.close(fd)
-                self._outbox[0] = (data[sent:], [])
-                if sent == len(data):
-                    self._outbox.popleft()
-        except BlockingIOError:
-            pass
+            link.send()
         except OSError:
             self._died()
             return
-        if self._writing != bool(self._outbox):
-            self._writing = bool(self._outbox)
-            loop, fd = asyncio.get_running_loop(), self._sock.fileno()
+        if self._writing != link.waiting:
+            self._writing = link.waiting
+            loop, fd = asyncio.get_running_loop(), link.fileno()
             loop.add_writer(fd, self._write) if self._writing else loop.remove_writer(fd)
 
     def _receive(self) -> None:
-        if self._sock is None:
-            return
-        try:
-            data, fds, _, _ = socket.recv_fds(self._sock, 262_144, 253)
-        except BlockingIOError:
-            return
-        except OSError:
-            data, fds = b"", []
-        for fd in fds:
-            os.set_inheritable(fd, False)
-        self._received.extend(fds)
-        if not data:
+        messages = [] if self._link is None else self._link.receive()
+        if messages is None:
             self._died()
             return
-        inbox = self._inbox
-        inbox += data
-        while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
-            # The other end is our own process, over a pair of sockets that nobody else has.
-            messages = marshal.loads(inbox[4 : 4 + size])  # nosec B302
-            del inbox[: 4 + size]
-            for message in messages:
-                self._hear(message)
+        for message in messages:
+            self._hear(message)
 
     def _hear(self, message: tuple[Any, ...]) -> None:
         kind, number = message[0], message[1]
         if kind == "keeper":
             self.pid, self.controllers = number, message[2]
             return
-        fd = self._received.popleft() if kind == "pipe" else -1
+        fd = self._link.fds.popleft() if kind == "pipe" and self._link is not None else -1
         process = self._kept.get(number)
         if process is None:
             if fd >= 0:
@@ -279,18 +230,15 @@ class KeeperClient:
             process.tell(Fenced(text) if code == FENCED else SpawnFailed(code, text))
 
     def _hang_up(self) -> None:
-        sock, self._sock = self._sock, None
-        if sock is not None:
+        link, self._link = self._link, None
+        if link is not None:
             loop = asyncio.get_running_loop()
-            loop.remove_reader(sock.fileno())
-            loop.remove_writer(sock.fileno())
-            sock.close()
-        for fd in (*self._fds, *self._received, *(fd for _, fds in self._outbox for fd in fds)):
+            loop.remove_reader(link.fileno())
+            loop.remove_writer(link.fileno())
+            link.close()
+        for fd in self._fds:
             os.close(fd)
         self._fds, self._outgoing = [], []
-        self._received.clear()
-        self._outbox.clear()
-        self._inbox.clear()
         self._scheduled = self._writing = False
 
     def fail_all(self) -> None:

@@ -12,18 +12,15 @@ job has a box of its own there, and everything in it ends with the job.
 If the keeper is killed as well, its guard kills what it left (`guard.py`).
 
 It imports the standard library and a few files of this folder only, so that it starts within
-milliseconds and stays small. Agent and keeper exchange frames: a length, then a marshalled list of
-messages; file descriptors are sent along, in order.
+milliseconds and stays small. `link.py` carries its messages.
 """
 
 import errno
-import marshal
 import os
 import select
 import signal
 import socket
 import sys
-from collections import deque
 from contextlib import nullcontext
 from typing import Any
 
@@ -32,6 +29,7 @@ from windlass.worker.keeper.cgroups import Boxes
 from windlass.worker.keeper.group import DiskMeter, Group, passed, usage_of
 from windlass.worker.keeper.guard import fork_keeper
 from windlass.worker.keeper.launch import Allowed, Parents, Start, launch, pinned
+from windlass.worker.keeper.link import Link
 from windlass.worker.keeper.outside import end_all, find_root, place_of, start_ender
 from windlass.worker.keeper.processes import boottime
 from windlass.worker.keeper.record import Record
@@ -53,10 +51,9 @@ class Keeper:
     """Serves one agent over `sock`; `record` is the file that names the live groups."""
 
     def __init__(self, sock: socket.socket, record: str, boxes: Boxes | None = None) -> None:
-        self._sock = sock
+        self._link = Link(sock)
         self._boxes = boxes
         self._untidy = False  # ended jobs may have left something
-        sock.setblocking(False)
         self._groups: dict[int, Group] = {}  # by pid
         self._numbers: dict[int, Group] = {}
         self._pipes: dict[int, Group] = {}  # by the pipe's descriptor
@@ -67,10 +64,7 @@ class Keeper:
         self._walls = Walls()
         self._parents = Parents()
         self._base: dict[str, str] = {}
-        self._inbox = bytearray()
-        self._fds: deque[int] = deque()
         self._messages: list[tuple[Any, ...]] = []
-        self._outbox: deque[tuple[bytes, list[int]]] = deque()
         self._writing = False
         self._soft = self._hard = 0.0  # nothing is started before the agent has set them
         self._ended = False
@@ -115,7 +109,7 @@ class Keeper:
                 os.read(fd, 4_096)
             elif fd in self._pipes:
                 self._read_output(self._pipes[fd])
-            elif fd == self._sock.fileno():
+            elif fd == self._link.fileno():
                 self._receive()
         self._reap()
         if self._groups:
@@ -124,7 +118,7 @@ class Keeper:
             self._tidy(boottime())
         if self._messages:
             self._say([])
-        if self._outbox:
+        if self._link.waiting:
             self._flush()
 
     def _patience(self) -> float:
@@ -139,28 +133,13 @@ class Keeper:
     # Messages of the agent
 
     def _receive(self) -> None:
-        try:
-            data, fds, _, _ = socket.recv_fds(self._sock, 262_144, 253)
-        except BlockingIOError:
-            return
-        except OSError:
-            data, fds = b"", []
-        for fd in fds:
-            # Children that belong to one job only, not to the earlier ones.
-            os.set_inheritable(fd, False)
-        self._fds.extend(fds)
-        if not data:
+        messages = self._link.receive()
+        if messages is None:
             self._ended = True
             return
-        inbox = self._inbox
-        inbox += data
-        while len(inbox) >= 4 and len(inbox) >= 4 + (size := int.from_bytes(inbox[:4], "big")):
-            # The other end is our own process, over a pair of sockets that nobody else has.
-            messages = marshal.loads(inbox[4 : 4 + size])  # nosec B302
-            del inbox[: 4 + size]
-            for message in messages:
-                self._obey(message)
-            self._record.write(self._groups)
+        for message in messages:
+            self._obey(message)
+        self._record.write(self._groups)
 
     def _obey(self, message: tuple[Any, ...]) -> None:
         kind = message[0]
@@ -175,7 +154,7 @@ class Keeper:
         elif kind == "base":
             self._base = message[1]
         elif kind == "wall":
-            self._walls.add(*message[1:], self._fds)
+            self._walls.add(*message[1:], self._link.fds)
 
     def _stop(self, number: int, grace: float) -> None:
         """Sends SIGTERM to the group and SIGKILL after the grace; without grace at once."""
@@ -196,11 +175,11 @@ class Keeper:
             pass  # The next agent tries again.
 
     def _spawn(
-        self, number: int, argv: list[str], env: dict[str, str] | None, whole: bool,
+        self, number: int, argv: list[str], env: dict[str, str], whole: bool,
         cwd: str | None, make: bool, fds: int, tag: bytes, cpus: tuple[int, ...],
         how: tuple[Any, ...],
     ) -> None:  # fmt: skip
-        given = [self._fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
+        given = [self._link.fds.popleft() for _ in range((fds & 1) + (fds >> 1))]
         opened: list[int] = []
         start = Start.made(how)
         try:
@@ -212,7 +191,7 @@ class Keeper:
             pipe, write = opened = [*os.pipe()]
             status, told = os.pipe() if start.status else (-1, -1)
             opened += [fd for fd in (status, told) if fd >= 0]
-            full = self._base if env is None else env if whole else {**self._base, **env}
+            full = env if whole else {**self._base, **env}
             stdin = given[0] if fds & 1 else self._null
             stdout = given[-1] if fds & 2 else write
             boxed = nullcontext() if self._boxes is None else self._boxes.inside()
@@ -367,9 +346,7 @@ class Keeper:
             self._untidy = True
 
     def _root_of(self, group: Group) -> int:
-        """Returns the process above the job's own: for a container, the one that watches over
-        it.
-        """
+        """Returns the topmost process of a job: for a container, its monitor."""
         if not group.outside:
             return group.pid
         others = (c for c in processes.children_of(os.getpid()) if c not in self._groups)
@@ -413,9 +390,7 @@ class Keeper:
         self._untidy = self._sweep() if self._boxes is None else self._boxes.tidy()
 
     def _sweep(self) -> bool:
-        """Kills orphans that left their group, once their job has ended; returns whether there were
-        any.
-        """
+        """Kills orphans of ended jobs that left their group; returns whether there were any."""
         strays = [c for c in processes.children_of(os.getpid()) if c not in self._groups]
         groups = self._groups.values() if strays else ()
         tags = {group.tag for group in groups}
@@ -437,29 +412,19 @@ class Keeper:
     # Sending
 
     def _say(self, fds: list[int]) -> None:
-        body = marshal.dumps(self._messages)
+        self._link.add(self._messages, fds)
         self._messages = []
-        self._outbox.append((len(body).to_bytes(4, "big") + body, fds))
 
     def _flush(self) -> None:
         """Sends what the socket takes; a stopped agent must not block the keeper."""
         try:
-            while self._outbox:
-                data, fds = self._outbox[0]
-                sent = socket.send_fds(self._sock, [data], fds) if fds else self._sock.send(data)
-                for fd in fds:
-                    os.close(fd)
-                self._outbox[0] = (data[sent:], [])
-                if sent == len(data):
-                    self._outbox.popleft()
-        except BlockingIOError:
-            pass
+            self._link.send()
         except OSError:
             self._ended = True
-        if self._writing != bool(self._outbox):
-            self._writing = bool(self._outbox)
+        if self._writing != self._link.waiting:
+            self._writing = self._link.waiting
             wanted = select.EPOLLIN | (select.EPOLLOUT if self._writing else 0)
-            self._epoll.modify(self._sock.fileno(), wanted)
+            self._epoll.modify(self._link.fileno(), wanted)
 
 
 def _wake_on_children() -> int:

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Exit, Limits
 
@@ -48,6 +50,22 @@ class RunAs(NamedTuple):
 
 
 AS_WORKER = RunAs()
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A program, as the keeper starts it.
+
+    It sees `env` besides the environment of all jobs; with `whole`, nothing else. With `make` the
+    keeper makes the folder `cwd` if it is missing.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = {}
+    whole: bool = False
+    cwd: str
+    make: bool = False
+    limits: Limits | None = None
+    run_as: RunAs = AS_WORKER
 
 
 class KeeperLink(Protocol):

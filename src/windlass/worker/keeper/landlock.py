@@ -58,9 +58,9 @@ def keep_apart(known: int) -> int:
 def close_folders(known: int, closed: Iterable[str], kept: Iterable[str]) -> int:
     """Returns rules that close folders to a program, and keep it apart.
 
-    Folders in `kept` stay open, even inside a closed one. Rules can only open something: so they
-    open everything beside the folders above the closed ones. What appears later in a folder above
-    stays closed.
+    Folders in `kept` stay open, even inside a closed one. Landlock has no rules that close, so
+    these open everything next to the closed folders, and next to the folders above them. What
+    appears there later stays closed.
     """
     rights = (1 << RIGHTS.get(known, ALL_RIGHTS)) - 1
     fd = _create(rights, ABSTRACT_SOCKETS_AND_SIGNALS if known >= SCOPES else 0)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# All that a process can ignore: a shell ignores SIGQUIT for what it starts in the background, and
+# nohup SIGHUP, and programs hand both down.
+RESET = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
 NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS
 
 
@@ -60,9 +62,7 @@ class Start(NamedTuple):
 
     @property
     def layers(self) -> int:
-        """Returns how many processes are not the job's: one around it, its init, and the
-        reporter.
-        """
+        """Counts the processes around the job's own: the sandbox, its init and the reporter."""
         return 3 if self.nested else 2 if self.outside else 0
 
     @classmethod
@@ -241,7 +241,7 @@ def _become(
     for number, file in start.opens:
         os.dup2(os.open(file, os.O_RDONLY), number)
     signal.set_wakeup_fd(-1)
-    for number in (*RESET, signal.SIGCHLD):
+    for number in RESET:
         signal.signal(number, signal.SIG_DFL)
     prepare()
     _limit(start)

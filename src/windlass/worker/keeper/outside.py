@@ -85,7 +85,7 @@ def has_ended(code: int, errors: bytes) -> bool:
 
 
 def end_all(place: str, longest_s: float) -> bool:
-    """Ends everything that a place names; returns whether nothing is left."""
+    """Ends the containers that the folders at a place name; returns whether all ended."""
     import shutil
 
     running = [(ender, _start(ender)) for ender in find_enders(place)]

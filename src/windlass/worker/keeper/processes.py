@@ -23,9 +23,7 @@ def boottime() -> float:
 
 
 class Seen(NamedTuple):
-    """A live process: `started` is in ms of CLOCK_BOOTTIME, and tells apart two with the same
-    pid.
-    """
+    """A live process. `started` (ms of CLOCK_BOOTTIME) identifies it if pids are reused."""
 
     pid: int
     parent: int

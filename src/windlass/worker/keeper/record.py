@@ -37,9 +37,7 @@ class Record:
         self.write(())
 
     def note(self, pid: int) -> None:
-        """Notes that this process exists now; one with the same pid that began later is a
-        stranger.
-        """
+        """Records that this process exists now: a later one with its pid is not ours."""
         self._lines.append(b"%d %d\n" % (pid, int(boottime() * 1000)))
 
     def write(self, live: Iterable[int]) -> None:

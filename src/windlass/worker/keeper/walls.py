@@ -103,9 +103,7 @@ class Walls:
 
     @property
     def entering_users(self) -> Prepare:
-        """Returns what a process calls before it works with files of jobs' users; None if
-        nothing.
-        """
+        """Returns what to call before using files of jobs' users; None if nothing."""
         return self.enter_users if self._users >= 0 else None
 
     def enter_users(self) -> None:
@@ -151,9 +149,7 @@ class Walls:
         return self._rules
 
     def go_as_user(self, user: int, folder: str | None, give: bool) -> None:
-        """Enters the namespace with the uids of jobs and a folder there; with `give`, hands it to
-        the user.
-        """
+        """Enters the users' namespace and a folder there; with `give`, changes its owner."""
         self.enter_users()
         if folder is not None:
             os.chdir(folder)

@@ -9,9 +9,11 @@ import subprocess
 import sys
 
 import msgspec
+import pytest
 
 from tests.cli.program import Program
 from windlass.cli.output.job_table import COLUMNS, USUAL
+from windlass.cli.output.job_view import print_job
 from windlass.messages.jobs import Job
 
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -129,6 +131,8 @@ def test_a_job_is_shown_with_all_that_it_was_submitted_with(up: Program) -> None
         "--key-for", "1d", "--requires", "memory>=1MiB", "--resources", "licences=2",
         "--timeout", "90", "--not-before", "2060-01-02T03:04:05Z", "--rate", "api=10/1m",
         "--prefers", "rack==7", "--apart", "disk", "--preemptible", "--capability-grace", "2h",
+        "--limit", "memory=2GiB,cpu_time=90", "--kind", "render", "--retries", "1",
+        "--backoff", "initial=1s,factor=2",
     )  # fmt: skip
     number = up.text("submit", *options, "--", "true")
     shown = dict(
@@ -141,8 +145,19 @@ def test_a_job_is_shown_with_all_that_it_was_submitted_with(up: Program) -> None
         "submitted by": "admin", "requires": "memory>=1MiB", "resources": "licences=2",
         "timeout": "1 min 30 s", "not before": "2060-01-02 03:04:05Z", "rate": "api=10/1m",
         "prefers": "rack==7", "apart": "disk", "preemptible": "yes", "capability grace": "2h",
+        "limits": "memory=2GiB, cpu_time=1m30s", "kind": "render",
+        "retries": "0 of 1 used; backoff initial=1s,factor=2.0",
     }.items()  # fmt: skip
     up.text("cancel", number)
+
+
+def test_an_option_needs_no_code_of_its_own_to_be_shown(
+    up: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = up.json("show", up.text("submit", "--delay", "1h", "--", "true"))
+    print_job(msgspec.convert(job | {"options": {"new_option": "its value"}}, Job))
+    assert re.search(r"^new option +its value *$", capsys.readouterr().out, re.MULTILINE)
+    up.text("cancel", str(job["id"]))
 
 
 def test_progress_is_shown_while_a_job_runs(up: Program) -> None:

@@ -1,4 +1,4 @@
-"""The commands of the guide to workflows run, on the files it shows."""
+"""The commands of the guides to workflows run, on the files they show."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,9 @@ from tests.cli.guide import carry_out
 from tests.cli.program import Program
 
 
-def test_the_commands_of_the_guide_do_what_it_says(up: Program, tmp_path: Path) -> None:
-    said = iter(carry_out("workflows.md", up, tmp_path))
+def test_the_commands_of_the_guides_do_what_they_say(up: Program, tmp_path: Path) -> None:
+    first = carry_out("workflows.md", up, tmp_path)
+    said = iter([*first, *carry_out("workflows-large.md", up, tmp_path)])
 
     def find(mark: str) -> str:
         return next(output for output in said if mark in output)
@@ -23,13 +24,13 @@ def test_the_commands_of_the_guide_do_what_it_says(up: Program, tmp_path: Path) 
     assert "test[windows]" not in planned
     for job in ("check", "test[linux]", "test[windows]"):
         assert re.search(rf"{re.escape(job)} \d+: completed", ran)
+    assert re.search(r'outputs +{"version": ?"1.2"}', find("workflow outputs"))
+    assert "workflow greet-nobody" in find("greet-nobody")
     rollback = find("workflow rollback")
     assert dict(re.findall(r"^(\w+) \d+: (\w+)", rollback, re.MULTILINE)) == {
         "deploy": "failed", "check": "aborted", "rollback": "completed", "tell": "completed",
         "praise": "skipped", "clean": "completed",
     }  # fmt: skip
-    assert re.search(r'outputs +{"version": ?"1.2"}', find("workflow outputs"))
     assert "build[3.13,debian]" in find("digraph")
-    assert "workflow greet-nobody" in find("greet-nobody")
     planner = find("workflow planner")
     assert planner.count(": completed") == 6  # the planner, its three parts, the report, all

@@ -33,6 +33,9 @@ def test_a_diamond_from_submit_to_its_end(up: Program) -> None:
     assert "completed" in told
     assert "publish" in told
     assert "allowed to fail: exit code 1" in told
+    few = up.text("workflows", "show", number, "--limit", "1")
+    assert "lint" in few
+    assert "publish" not in few
     (listed,) = [w for w in up.json("workflows", "list", "--name", "diamond", "--limit", "5")
                  if w["id"] == int(number)]  # fmt: skip
     assert listed["counts"] == {"completed": 3, "failed": 1}

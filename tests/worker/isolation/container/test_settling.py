@@ -9,10 +9,10 @@ import pytest
 
 from tests.support.running import run
 from windlass.clock import RealClock
-from windlass.worker.isolation.confinement import ConfinementFailed, Program, Wish
+from windlass.worker.isolation.confinement import ConfinementFailed, Wish
 from windlass.worker.isolation.container_engine import Engine, Images
 from windlass.worker.isolation.container_mode import Contained
-from windlass.worker.keeper.kept_process import Ended
+from windlass.worker.keeper.kept_process import Ended, Program
 
 # Answers `inspect` with a file; refuses the first `rm` while there is a file for that.
 DOCKER = """#!/bin/sh

@@ -167,14 +167,13 @@ class AllRuns:
         self.seed_problems = list(dict.fromkeys(known))
         self.tests = max(self.tests, len(session.selection.tests))
         self.chosen_by = self.chosen_by or session.selection.why
-        early = run.while_fuzzing(session, self._reserve_left() // waiting // EARLY)
+        early = run.while_fuzzing(self._reserve_left() // waiting // EARLY)
         left_ms = max(report.given_ms - own_ms, MIN_MS)
         report.statistics = await run.fuzz(session, left_ms, early)
         self._saved_ms += max(began + report.given_ms - self.site.pipeline.now_ms(), 0)
         if early is not None:
             self._spent_ms += early.spent_ms
-            self.reopened += early.reopened
-            self._note_found(report, early.found, early.reopened)
+            self._note_found(report, early.found, [])
         report.why = sickness_of(report.statistics, run.combination.solver.health)
         report.outcome = "unhealthy" if report.why else "fuzzed"
         await self._examine(run, session, report, waiting)
@@ -195,7 +194,12 @@ class AllRuns:
         seen = await run.examine(session, deadline, works, report.why, self._catalogue())
         self._done.append(Done(run, session, seen, report))
         self.reopened += seen.reopened
-        self._note_found(report, seen.found, seen.reopened)
+        elsewhere = [  # by jobs of the role triage
+            one for one in seen.known.catalogue.findings.values()
+            if one.found_in == self.site.commit and one.found_at_ms >= self._began_ms
+            and one.combination == run.combination.name
+        ]  # fmt: skip
+        self._note_found(report, [*elsewhere, *seen.found], seen.reopened)
         report.untriaged = len(seen.left)
         if run.combination.name:
             await seen.triage.dating.date_again(self.site.commit)

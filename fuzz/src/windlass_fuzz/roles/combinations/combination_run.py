@@ -136,16 +136,15 @@ class CombinationRun:
             self.site.pipeline, fresh_folder(self.site.work / folder), self.combination.name
         )
 
-    def while_fuzzing(self, session: Session, allowance_ms: int) -> WhileFuzzing | None:
+    def while_fuzzing(self, allowance_ms: int) -> WhileFuzzing | None:
         """Returns what triages failures while the engine runs, unless the first one ends it."""
         if self.site.file is None or self.site.until_bug:
             return None
         work = fresh_folder(self.site.work / "early")
         builds = BuildCache(self.site.pipeline, work / "builds", self.combination.name)
         return WhileFuzzing(
-            self.findings(builds, work=work), session.build, self.site.commit, session.crashes,
-            allowance_ms, self.site.file,
-        )  # fmt: skip
+            self.findings(builds, work=work), self.site.commit, allowance_ms, self.site.file
+        )
 
     async def fuzz(
         self, session: Session, left_ms: int, early: WhileFuzzing | None = None
@@ -168,8 +167,7 @@ class CombinationRun:
         finally:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
-            for path in [] if early is None else early.done:
-                path.unlink(missing_ok=True)
+            await untriaged.drop_done(self.site.commit)
             await untriaged.keep(self.site.commit, session.crashes)
         if count.executions == 0:
             raise EngineFailed("the engine executed nothing; the run does not count")

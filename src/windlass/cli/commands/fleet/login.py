@@ -4,9 +4,8 @@ import asyncio
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
-from windlass.cli.output.text import BOLD_GREEN, print_json, say, warn
-from windlass.client.login.provider import DeviceCode, sign_in
-from windlass.client.login.stored import Login, Logins
+from windlass.cli.output.text import BOLD_GREEN, print_answer, say, warn
+from windlass.client.login import DeviceCode, Login, Logins, sign_in
 from windlass.client.settings import server_address, trust_for
 from windlass.client.transport import Transport
 from windlass.messages.access import LinkCreated, LoginSettings, WhoAmI
@@ -31,10 +30,7 @@ def logout(*, at: Connection = HERE) -> None:
 def whoami(*, at: Connection = HERE, json: Json = False) -> None:
     """Show who you are to the server, and what you may do there."""
     who = at.call("GET", "/api/v1/whoami", WhoAmI)
-    if json:
-        print_json(who)
-    else:
-        say(_described(who))
+    print_answer(who, json, _described(who))
 
 
 async def _sign_in(at: Connection, server: str) -> WhoAmI:

@@ -4,8 +4,8 @@ from cyclopts import App
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say
+from windlass.cli.output.tables import print_rows
+from windlass.cli.output.text import print_answer
 from windlass.domain.values.errors import InvalidInput
 from windlass.messages.files import NameInfo, NameList, NameRequest
 
@@ -17,11 +17,8 @@ names = App(name="names", help="Set and list names for artifacts, which `$lookup
 def list_names(*, at: Connection = HERE, json: Json = False) -> None:
     """List names and the artifacts they refer to."""
     found = at.call("GET", "/api/v1/names", NameList).names
-    if json:
-        print_json(found)
-        return
     rows = [(n.name, n.job, n.artifact, n.sha256[:12], n.set_at) for n in found]
-    print_table(("name", "job", "artifact", "sha256", "set"), rows, "no names")
+    print_rows(found, json, ("name", "job", "artifact", "sha256", "set"), rows, "no names")
 
 
 @names.command(name="set")
@@ -40,7 +37,4 @@ def set_name(name: str, artifact: str, /, *, at: Connection = HERE, json: Json =
         raise InvalidInput("artifact", "JOB/NAME, such as 12/rootfs.tar", artifact)
     request = NameRequest(job=int(job), artifact=file)
     made = at.call("PUT", f"/api/v1/names/{name}", NameInfo, request)
-    if json:
-        print_json(made)
-    else:
-        say(f"{made.name} → {made.job}/{made.artifact}")
+    print_answer(made, json, f"{made.name} → {made.job}/{made.artifact}")

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.tables import print_rows, print_table
 from windlass.cli.output.text import BOLD, DIM, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.quantities import counted, readable_duration
@@ -30,9 +30,6 @@ def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
     """List pools with their workers, limits and this month's usage."""
     with at.client() as client:
         found = client.pools.list()
-    if json:
-        print_json(found)
-        return
     rows = [
         (
             info.name,
@@ -47,7 +44,7 @@ def list_pools(*, at: Connection = HERE, json: Json = False) -> None:
         for info in found
     ]
     columns = ("pool", "provider", "state", "workers", "of them", "this month", "cost", "message")
-    print_table(columns, rows, NO_POOLS)
+    print_rows(found, json, columns, rows, NO_POOLS)
 
 
 @pools.command(name="show")

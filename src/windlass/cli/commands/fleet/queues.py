@@ -7,8 +7,8 @@ from cyclopts import App, Parameter
 from windlass.cli.commands.suggestions import warn_of_typos
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Misused
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_change, print_json, say
+from windlass.cli.output.tables import print_rows
+from windlass.cli.output.text import print_answer, print_change
 from windlass.domain.matching.isolation import Isolation
 from windlass.domain.values.quantities import readable_duration
 from windlass.messages.workers import (
@@ -32,9 +32,6 @@ namespaces = App(name="namespaces", help="Show and set the fair shares of namesp
 def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
     """List queues."""
     found = at.call("GET", "/api/v1/queues", QueueList).queues
-    if json:
-        print_json(found)
-        return
     rows = [
         (q.name, q.weight, "paused" if q.paused else "open", q.depth, _running(q),
          q.max_per_worker or None, "yes" if q.preempts else None, q.isolation, _timeout(q))
@@ -51,7 +48,7 @@ def list_queues(*, at: Connection = HERE, json: Json = False) -> None:
         "isolation",
         "timeout",
     )
-    print_table(columns, rows, "no queues yet")
+    print_rows(found, json, columns, rows, "no queues yet")
 
 
 @queues.command
@@ -113,10 +110,9 @@ def limit(
 
 
 def _print(changed: Changed, json: bool, queue: str, state: str) -> None:
-    if json:
-        print_json(changed)
-    else:
-        say(f"queue {queue} is {'now' if changed.applied else 'already'} {state}")
+    print_answer(
+        changed, json, f"queue {queue} is {'now' if changed.applied else 'already'} {state}"
+    )
 
 
 def _running(queue: QueueInfo) -> str | None:
@@ -136,11 +132,8 @@ def _timeout(queue: QueueInfo) -> str | None:
 def list_namespaces(*, at: Connection = HERE, json: Json = False) -> None:
     """List namespaces with a weight; all others have weight 1."""
     found = at.call("GET", "/api/v1/namespaces/weights", NamespaceWeights).namespaces
-    if json:
-        print_json(found)
-        return
     rows = [(space.name, space.weight) for space in found]
-    print_table(("namespace", "weight"), rows, "no namespace has a weight")
+    print_rows(found, json, ("namespace", "weight"), rows, "no namespace has a weight")
 
 
 @namespaces.command(name="weight")

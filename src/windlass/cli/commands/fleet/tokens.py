@@ -6,8 +6,8 @@ from cyclopts import App, Parameter
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Json, Many
-from windlass.cli.output.tables import Layout, print_table
-from windlass.cli.output.text import print_change, print_json, say
+from windlass.cli.output.tables import Layout, print_rows
+from windlass.cli.output.text import print_answer, print_change
 from windlass.messages.access import TokenCreated, TokenList, TokenRequest
 from windlass.messages.workers import Changed
 
@@ -21,9 +21,6 @@ tokens = App(name="tokens", help="Create, list, rotate and revoke tokens.")
 def list_tokens(*, at: Connection = HERE, json: Json = False) -> None:
     """List tokens, without their secrets."""
     found = at.call("GET", "/api/v1/tokens", TokenList).tokens
-    if json:
-        print_json(found)
-        return
     rows = [
         (t.id, t.name, t.role, ", ".join(t.namespaces) or "all", t.created_at, t.expires_at,
          t.last_used_at, t.kind, "revoked" if t.revoked_at else "valid")
@@ -32,7 +29,9 @@ def list_tokens(*, at: Connection = HERE, json: Json = False) -> None:
     columns = (
         "id", "name", "role", "namespaces", "created", "expires", "last used", "kind", "state"
     )  # fmt: skip
-    print_table(columns, rows, "no tokens", Layout(spare=("kind", "created", "last used")))
+    print_rows(
+        found, json, columns, rows, "no tokens", Layout(spare=("kind", "created", "last used"))
+    )
 
 
 @tokens.command
@@ -62,7 +61,7 @@ def create(
     """
     request = TokenRequest(name=name, role=role, namespaces=tuple(namespace or ()), expires=expires)
     made = at.call("POST", "/api/v1/tokens", TokenCreated, request)
-    _print_secret(made, json)
+    print_answer(made, json, made.token)
 
 
 @tokens.command
@@ -86,7 +85,7 @@ def rotate(
     """
     with at.client() as client:
         made = client.tokens.rotate(_id_or_name(token), grace=grace, expires=expires)
-    _print_secret(made, json)
+    print_answer(made, json, made.token)
 
 
 @tokens.command
@@ -99,11 +98,3 @@ def revoke(token: Token, /, *, at: Connection = HERE, json: Json = False) -> Non
 
 def _id_or_name(token: str) -> int | str:
     return int(token) if token.isascii() and token.isdigit() else token
-
-
-def _print_secret(made: TokenCreated, json: bool) -> None:
-    """Prints the secret of a new token, alone or with all that is known of it."""
-    if json:
-        print_json(made)
-    else:
-        say(made.token)

@@ -40,12 +40,12 @@ def top(
     at: Connection = HERE,
     json: Json = False,
 ) -> None:
-    """Show queues, workers, rates and jobs, and draw them again every second until Ctrl-C.
+    """Show queues, workers, rates and jobs; redraw them every second until Ctrl-C.
 
     Parameters
     ----------
     once
-        Draw them once, which is also what happens without a terminal.
+        Draw once and exit, as without a terminal.
     limit
         The maximum number of jobs to show; a small terminal shows fewer.
     """

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Misused
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.cli.output.text import BOLD, print_answer, print_change, print_json, say
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import did_you_mean
 from windlass.messages.access import CodeCreated, CodeRequest
@@ -181,10 +181,7 @@ def code(
     """
     asked = CodeRequest(expires=expires, worker=worker, takeover=takeover)
     made = at.call("POST", "/api/v1/codes", CodeCreated, asked)
-    if json:
-        print_json(made)
-    else:
-        say(made.code)
+    print_answer(made, json, made.code)
 
 
 def _metadata_value(key: str, text: str) -> Any:

@@ -51,12 +51,7 @@ def cancel(
 
 
 def retry(
-    job: OneJob = None,
-    /,
-    *,
-    chosen: Selection = ANY,
-    at: Connection = HERE,
-    json: Json = False,
+    job: OneJob = None, /, *, chosen: Selection = ANY, at: Connection = HERE, json: Json = False
 ) -> None:
     """Retry an ended job as a new job that replaces it, and print the new id.
 

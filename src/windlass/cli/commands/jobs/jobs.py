@@ -63,10 +63,10 @@ def list_jobs(
     columns
         Which columns to show, comma-separated: id, state, name, command, queue, duration, age,
         priority, attempt, worker, expected, progress, reason, task, namespace, workflow, labels,
-        key, by, created, started, finished, exit. Default: those of the first thirteen
-        that fit the terminal.
+        key, by, created, started, finished, exit. Default: as many of the first thirteen
+        as fit the terminal.
     watch
-        Draw the list again every second until Ctrl-C; once, if there is no terminal.
+        Redraw the list every second until Ctrl-C; without a terminal, draw it once.
     """
     filters: dict[str, Any] = {
         "state": state, "queue": queue, "task": task, "name": name, "label": label,

@@ -1,4 +1,4 @@
-"""`windlass logs` and `windlass stack`: what a job prints, and where its function is."""
+"""`windlass logs` and `windlass stack`: what a job prints, and its current stack."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ def logs(
 
 
 def stack(job: JobId, /, *, at: Connection = HERE, json: Json = False) -> None:
-    """Show where the Python function of a running job is now; its worker is asked."""
+    """Show the current stack of a running Python function; its worker reports it."""
     found = at.call("GET", f"/api/v1/jobs/{job}/stack", Stack)
     if json:
         print_json(found)

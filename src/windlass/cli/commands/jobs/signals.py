@@ -7,8 +7,8 @@ from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, JobId, Json
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say
+from windlass.cli.output.tables import print_rows
+from windlass.cli.output.text import print_answer, print_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.messages.steps import Question
 
@@ -37,7 +37,7 @@ def send(
     text
         The payload is text, not JSON.
     key
-        Sent again with the same key, it is not a second signal.
+        If a signal with this key was sent before, send nothing.
     namespace
         The namespace of the jobs.
     """
@@ -53,14 +53,13 @@ def send(
 
 
 def questions(*, at: Connection = HERE, json: Json = False) -> None:
-    """List the questions that jobs wait to have answered (windlass.ask)."""
+    """List the open questions of jobs (windlass.ask)."""
     with at.client() as client:
         found = client.questions()
-    if json:
-        print_json(found)
-        return
     rows = [(q.job, q.key, q.question, _wanted(q), q.asked_at, q.until) for q in found]
-    print_table(("job", "key", "question", "answer", "asked", "until"), rows, "no questions")
+    print_rows(
+        found, json, ("job", "key", "question", "answer", "asked", "until"), rows, "no questions"
+    )
 
 
 def answer(
@@ -87,10 +86,7 @@ def answer(
     given = _value("answer", value, text)
     with at.client() as client:
         done = client.answer(job, given, key=key)
-    if json:
-        print_json(done)
-    else:
-        say(f"job {done.job} continues with the answer to {done.key!r}")
+    print_answer(done, json, f"job {done.job} continues with the answer to {done.key!r}")
 
 
 def _value(field: str, given: str, text: bool) -> Any:

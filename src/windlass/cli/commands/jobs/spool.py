@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Flag, Json
-from windlass.cli.output.tables import print_table
+from windlass.cli.output.tables import print_rows
 from windlass.cli.output.text import print_json, say
 from windlass.client.service import Service, SubmitOptions
 from windlass.client.spool import ASK_S, FILE, REJECTED, UNREADABLE, Spool, SpoolFolder, Waiting
@@ -68,11 +68,10 @@ def spool(
             say(f"{done.refused} refused: {folder / REJECTED} says why")
         return
     found = [_kept(one) for one in SpoolFolder(folder).waiting()]
-    if json:
-        print_json(found)
-        return
     rows = [(one.number, one.server, len(one.jobs), _named(one.jobs)) for one in found]
-    print_table(("number", "server", "jobs", "names"), rows, "nothing waits in this spool")
+    print_rows(
+        found, json, ("number", "server", "jobs", "names"), rows, "nothing waits in this spool"
+    )
 
 
 async def _deliver(spool: Spool, at: Connection, limit: float) -> Delivered:

@@ -119,7 +119,7 @@ def run(
 
 
 def _tell_default(request: JobSpec, submitted: JobHandle[Any]) -> None:
-    """Prints the default timeout to standard error for a job that sets none."""
+    """Prints the default timeout to standard error if the job sets none."""
     if request.timeout is not None:
         return
     try:

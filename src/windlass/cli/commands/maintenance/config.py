@@ -2,16 +2,10 @@
 
 from windlass.cli.options.configuration import DEFAULT, NONE_SET, CoreOptions, Setting
 from windlass.cli.options.flags import Flag, Json
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json
+from windlass.cli.output.tables import print_rows
 
 
-def show_config(
-    *,
-    changed: Flag = False,
-    core: CoreOptions = NONE_SET,
-    json: Json = False,
-) -> None:
+def show_config(*, changed: Flag = False, core: CoreOptions = NONE_SET, json: Json = False) -> None:
     """Show the core options, their values and where each was set.
 
     Parameters
@@ -21,11 +15,10 @@ def show_config(
     """
     settings = core.settings().by_name.values()
     chosen = [s for s in settings if not changed or s.source != DEFAULT]
-    if json:
-        print_json([_described(setting) for setting in chosen])
-        return
-    rows = [(s.option.shown, s.option.show(s.value) or "none", s.source) for s in chosen]
-    print_table(("option", "value", "set by"), rows, "all options have their defaults")
+    found = [_described(setting) for setting in chosen]
+    rows = [(one["name"], one["value"] or "none", one["source"]) for one in found]
+    columns = ("option", "value", "set by")
+    print_rows(found, json, columns, rows, "all options have their defaults")
 
 
 def _described(setting: Setting) -> dict[str, object]:

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from windlass.cli.options.configuration import DEFAULT, ConfigFile, load_settings
 from windlass.cli.options.flags import Flag, Json, Many, Misused
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say
+from windlass.cli.output.text import print_answer, print_json, say
 from windlass.client.settings import data_directory
 from windlass.domain.access.rights import parse_role
 from windlass.domain.config import Config
@@ -43,10 +43,7 @@ def upgrade(*, store: Store = None, data: Data = None, json: Json = False) -> No
     from windlass.assembly.stores import upgrade_store
 
     asyncio.run(upgrade_store(store_url(store, data)))
-    if json:
-        print_json({"upgraded": True})
-    else:
-        say("the schema is up to date")
+    print_answer({"upgraded": True}, json, "the schema is up to date")
 
 
 @database.command
@@ -66,19 +63,14 @@ def backup(file: Path, /, *, store: Store = None, data: Data = None, json: Json 
     _check_file(url, file)
     check_exists(url)
     back_up(Path(urlsplit(url).path), file)
-    if json:
-        print_json({"file": str(file), "bytes": file.stat().st_size})
-    else:
-        say(f"{file}: {readable_size(file.stat().st_size)}")
+    size = file.stat().st_size
+    answer = {"file": str(file), "bytes": size}
+    print_answer(answer, json, f"{file}: {readable_size(size)}")
 
 
 @database.command
 def restored(
-    *,
-    store: Store = None,
-    data: Data = None,
-    config: ConfigFile = None,
-    json: Json = False,
+    *, store: Store = None, data: Data = None, config: ConfigFile = None, json: Json = False
 ) -> None:
     """Begin a new epoch after restoring a backup, before you start servers again.
 
@@ -93,10 +85,9 @@ def restored(
     settings = load_settings({}, os.environ, config)
     own = any(settings.by_name[name].source != DEFAULT for name in HOLD_OPTIONS)
     begun = asyncio.run(begin_epoch_of(url, settings.config, own))
-    if json:
-        print_json({"epoch": begun.epoch, "hold_until": format_moment(begun.hold_until)})
-    else:
-        say(f"epoch {begun.epoch} has begun; jobs start again at {format_moment(begun.hold_until)}")
+    until = format_moment(begun.hold_until)
+    text = f"epoch {begun.epoch} has begun; jobs start again at {until}"
+    print_answer({"epoch": begun.epoch, "hold_until": until}, json, text)
 
 
 @database.command
@@ -266,7 +257,7 @@ def allow_submit(
 def deny_submit(
     role: str, /, *, store: Store = None, data: Data = None, json: Json = False
 ) -> None:
-    """Take back the right of a role to submit; what it has committed is still carried out.
+    """Revoke a role's right to submit; what it has already committed still runs.
 
     Parameters
     ----------
@@ -275,10 +266,7 @@ def deny_submit(
     """
     submitters = _submitters()
     asyncio.run(submitters.forbid_submit(_address(store, data), role))
-    if json:
-        print_json({"role": role, "denied": True})
-    else:
-        say(f"{role} may not submit any more")
+    print_answer({"role": role, "denied": True}, json, f"{role} may not submit any more")
 
 
 @database.command(name="submitters")

@@ -117,7 +117,7 @@ def _store(url: str, config: Path | None) -> Iterator[Finding]:
 
 
 def _plugins() -> Iterator[Finding]:
-    """Says which plug-ins work, and what they find themselves."""
+    """Reports which plug-ins work, and the findings of their own checks."""
     for found in installed_plugins():
         problem = "; ".join(problems_of(found))
         detail = problem or f"{found.package} {found.version}"
@@ -225,7 +225,7 @@ def examine_isolation(data: Path) -> Iterator[Finding]:
 
 
 def namespaces_of(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """Says which namespaces share workers whose jobs can get at each other's files."""
+    """Reports which namespaces share workers where jobs can read each other's files."""
     serving: dict[tuple[str, ...], list[str]] = {}
     for worker in workers:
         if worker.metadata.get(DEFAULT) == WEAKEST:
@@ -269,9 +269,9 @@ def _server(at: Connection) -> Iterator[Finding]:
 
 
 def _patiently(ask: Callable[[], T]) -> tuple[WindlassError | None, T]:
-    """Returns an answer, and why it had to be asked for again, if so.
+    """Returns the answer, and the error of the first tries if there was one.
 
-    A failover takes a server's database away for a while, which is no fault if that passes.
+    During a failover a server has no database for a while, which is no problem.
     """
     error: WindlassError | None = None
     for _ in range(STORE_TRIES):
@@ -291,7 +291,7 @@ class Expiry(NamedTuple):
 
 
 def server_expiry(server: str, trust: ssl.SSLContext) -> Expiry | None:
-    """Returns when the certificate at an https address expires; None if nobody tells."""
+    """Returns when the certificate of an https address expires; None if that is unknown."""
     parts = urlsplit(server)
     if parts.scheme != "https" or parts.hostname is None:
         return None

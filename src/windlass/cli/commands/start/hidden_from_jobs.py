@@ -36,13 +36,13 @@ def hold(secrets: Mapping[str, str]) -> int:
 
 
 def restart_without_secrets(words: Sequence[str]) -> None:
-    """Restarts a worker that was given secrets, before it loads what it will load again."""
+    """Restarts a worker that was given secrets; early, since it then loads everything again."""
     if HELD not in os.environ:
         take_secrets(_code_in(words))
 
 
 def _code_in(words: Sequence[str]) -> str | None:
-    """Returns the code of a command line, as far as it can be told without reading it all."""
+    """Returns the value of --code; the command line is not parsed yet."""
     for word, following in zip(words, (*words[1:], None), strict=True):
         if word == CODE_FLAG:
             return following
@@ -54,7 +54,7 @@ def _code_in(words: Sequence[str]) -> str | None:
 def take_secrets(code: str | None = None) -> dict[str, str]:
     """Returns the secrets in the environment, and the code of the command line.
 
-    The first call restarts the program without them.
+    The first call restarts the program without them; the second finds them in a file.
     """
     held = os.environ.pop(HELD, None)
     if held is not None:

@@ -132,7 +132,7 @@ def default_names(
     kind: Kind, host: str = "jobs.example", *, port: int = DEFAULT_PORT, password: str = "",
     servers: tuple[str, ...] = (), store: str | None = None, blobs: str | None = None,
 ) -> FarmNames:  # fmt: skip
-    """Returns the names of a farm, where not given those that follow from its host."""
+    """Returns the names of a farm; those not given follow from its host."""
     if kind == "servers":
         made = tuple(f"s{number}.{host}:{DEFAULT_PORT}" for number in (1, 2))
         return FarmNames(

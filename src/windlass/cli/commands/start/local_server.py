@@ -1,4 +1,4 @@
-"""What `up` and `server` share: the data directory, the announced address, signals."""
+"""What `up` and `server` share: the data directory, the published address, signals."""
 
 import asyncio
 import contextlib
@@ -60,7 +60,7 @@ def announced(directory: Path, address: str) -> Iterator[None]:
 
 
 def notify_ready() -> None:
-    """Says to systemd that the service is ready, if it asked to be told (Type=notify)."""
+    """Tells systemd that the service is ready, if its unit has Type=notify."""
     address = os.environ.pop("NOTIFY_SOCKET", None)
     if address:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:

@@ -29,7 +29,7 @@ class LogOptions:
         Parameter(
             group=LOG,
             help="What to log: state changes of jobs are info, failures and lost workers are "
-            "warnings. debug leaves out nothing, info sums up bursts. "
+            "warnings. debug logs everything, info summarizes bursts. "
             f"Default: {LEVEL_VARIABLE}, else info.",
         ),
     ] = None
@@ -50,7 +50,7 @@ class LogOptions:
 
 
 class ChosenLog(NamedTuple):
-    """A level and a form, by name."""
+    """The names of the chosen level and format."""
 
     level: str
     form: str

@@ -99,7 +99,7 @@ class OwnWorkers(NamedTuple):
     secrets: Path | None = None
 
     async def keep(self, number: int, stopping: Stopping) -> None:
-        """Keeps one worker running until it is to stop; restarts it if it dies.
+        """Keeps one worker running until `stopping` is set; restarts it if it dies.
 
         Each start gets a new code for one enrolment: the worker never has a token of the server's.
         """
@@ -131,7 +131,7 @@ class OwnWorkers(NamedTuple):
             if not others:
                 return
             if not tried:
-                say("stopping workers that an earlier `windlass up` left", YELLOW)
+                say("stopping workers that an earlier `windlass up` left running", YELLOW)
             for pid in others:
                 with contextlib.suppress(ProcessLookupError):
                     # The first lets jobs finish, the second hands them back at once.
@@ -208,7 +208,7 @@ def _command_of(pid: int) -> Sequence[str]:
 def sole_owner(directory: Path, workers: int) -> Iterator[bool]:
     """Yields whether no other `windlass up` has workers in this directory.
 
-    Raises `Conflict` if one has and this one shall have some as well.
+    Raises `Conflict` if one has, and this one should have some too.
     """
     fd = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -229,7 +229,7 @@ def sole_owner(directory: Path, workers: int) -> Iterator[bool]:
 
 
 async def report_draining(services: ServerServices, workers: Callable[[], Collection[str]]) -> None:
-    """Says every second which jobs of these workers have not ended."""
+    """Prints every second which jobs of these workers are still running."""
     clock = RealClock()
     while True:
         await clock.sleep_ms(REPORT_MS)
@@ -240,7 +240,7 @@ async def report_draining(services: ServerServices, workers: Callable[[], Collec
 
 
 def describe(jobs: Collection[Job]) -> str:
-    """Returns a line about what has to end before the server may."""
+    """Returns a line that says which jobs the server is waiting for."""
     if not jobs:
         return "waiting for workers to stop; Ctrl-C stops at once"
     shown = [f"{job.id} ({job.name or command_of(job)})" for job in list(jobs)[:FEW]]

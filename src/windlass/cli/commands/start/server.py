@@ -70,8 +70,8 @@ def server(
     tls_key
         The key (PEM) of --tls-cert.
     tls_client_ca
-        The authorities (PEM) of workers' certificates. With it, a worker needs a certificate in
-        its name.
+        The certificate authorities (PEM) for workers. With it, each worker needs a certificate
+        in its own name.
     allowed_host
         A name under which clients reach the server, beside http.host_names. Repeatable.
     modules
@@ -114,11 +114,7 @@ def _tls_files(
 
 
 async def _serve(
-    directory: Path,
-    options: ServerOptions,
-    listen: Listen,
-    names: tuple[str, ...],
-    dashboard: bool,
+    directory: Path, options: ServerOptions, listen: Listen, names: tuple[str, ...], dashboard: bool
 ) -> None:
     stop = obey_signals().soon
     bound = bind(listen)

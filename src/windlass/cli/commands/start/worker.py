@@ -188,11 +188,7 @@ async def _check_trust(transport: "Transport") -> None:
 
 
 async def _work_beside(
-    store: str,
-    blobs: str,
-    options: WorkerOptions,
-    core: CoreOptions,
-    reload: bool,
+    store: str, blobs: str, options: WorkerOptions, core: CoreOptions, reload: bool
 ) -> bool:
     from windlass.assembly.backend import ServerOptions, running_without_server
     from windlass.assembly.direct_agents import direct_agent

@@ -11,7 +11,7 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Misused, Priority
 from windlass.cli.options.workflow_file import File, Params, locate_error, parameters_of
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say, warn
+from windlass.cli.output.text import print_answer, print_json, say, warn
 from windlass.cli.output.workflow_view import jobs_of
 from windlass.domain.job.forms import canonical_window
 from windlass.domain.job.job import JobSpec
@@ -114,10 +114,7 @@ def add(
         reply = _add_from_outside(jobs, to, key, reopen, at)
     except InvalidInput as error:
         raise locate_error(error, made) from None
-    if json:
-        print_json(reply)
-    else:
-        say("\n".join(map(str, reply.ids)))
+    print_answer(reply, json, "\n".join(map(str, reply.ids)))
 
 
 def graph(
@@ -145,10 +142,7 @@ def graph(
     else:
         made = expand_file(Path(source), parameters_of(param))
         drawn = graph_of_requests(made.workflow.name, made.jobs)
-    if json:
-        print_json(drawn)
-    else:
-        say(FORMATS[format](drawn))
+    print_answer(drawn, json, FORMATS[format](drawn))
 
 
 def schema() -> None:

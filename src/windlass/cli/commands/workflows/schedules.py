@@ -10,8 +10,8 @@ from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.options.connection import DEFAULT_PLACE, Place, ScheduleName
 from windlass.cli.options.flags import Flag, Json, Priority
 from windlass.cli.options.workflow_file import Params, parameters_of
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.cli.output.tables import print_rows, print_table
+from windlass.cli.output.text import BOLD, print_answer, print_change, print_json, say
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import InvalidInput
@@ -82,10 +82,9 @@ def apply_schedule(
     path = f"/api/v1/schedules/{name}"
     with suggesting(at):
         made = at.call("PUT", path, SchedulePut, request)
-    if json:
-        print_json(made)
-    else:
-        say("paused" if made.schedule.paused else f"next at {made.schedule.next_at}")
+    print_answer(
+        made, json, "paused" if made.schedule.paused else f"next at {made.schedule.next_at}"
+    )
 
 
 @schedules.command(name="list")
@@ -93,26 +92,19 @@ def apply_schedule(
 def list_schedules(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """List schedules."""
     found = at.call("GET", "/api/v1/schedules", ScheduleList).schedules
-    if json:
-        print_json(found)
-        return
     rows = [
         (s.name, s.namespace, *_times(s), s.template or counted(len(s.jobs), "job"), s.overlap,
          s.catch_up, "paused" if s.paused else s.next_at)
         for s in found
     ]  # fmt: skip
     columns = ("schedule", "namespace", "times", "zone", "starts", "overlap", "catch up", "next")
-    print_table(columns, rows, "no schedules: create one with `windlass schedules apply`")
+    print_rows(
+        found, json, columns, rows, "no schedules: create one with `windlass schedules apply`"
+    )
 
 
 @schedules.command(name="show")
-def show_schedule(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
-) -> None:
+def show_schedule(name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """Show a schedule and its latest runs."""
     with suggesting(at):
         found = at.call("GET", f"/api/v1/schedules/{name}", Schedule)
@@ -127,37 +119,19 @@ def show_schedule(
 
 
 @schedules.command
-def pause(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
-) -> None:
+def pause(name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """Pause a schedule: its slots pass without a run."""
     _change("POST", f"{name}/pause", at, json)
 
 
 @schedules.command
-def resume(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
-) -> None:
+def resume(name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """Resume a paused schedule with its next slot."""
     _change("POST", f"{name}/resume", at, json)
 
 
 @schedules.command
-def run(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
-) -> None:
+def run(name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """Run a schedule now, in addition to its slots, and print the workflow's id."""
     path = f"/api/v1/schedules/{name}/run"
     with suggesting(at):
@@ -172,11 +146,7 @@ def run(
 
 @schedules.command(name="delete")
 def delete_schedule(
-    name: ScheduleName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: ScheduleName, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Delete a schedule and its history; workflows that it started continue."""
     _change("DELETE", name, at, json)

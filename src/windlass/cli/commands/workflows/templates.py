@@ -9,8 +9,8 @@ from windlass.cli.commands.workflows.workflows import start
 from windlass.cli.options.connection import DEFAULT_PLACE, Place, TemplateName
 from windlass.cli.options.flags import Json
 from windlass.cli.output.escaping import escape_json
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import BOLD, print_change, print_json, say
+from windlass.cli.output.tables import print_rows
+from windlass.cli.output.text import BOLD, print_answer, print_change, print_json, say
 from windlass.messages.schedules import Template, TemplateList, TemplatePut, TemplateRequest
 from windlass.messages.workers import Changed
 from windlass.workflows.inlining import describe_file
@@ -21,12 +21,7 @@ templates.command(start, name="start")
 
 @templates.command(name="apply")
 def apply_template(
-    name: TemplateName,
-    file: Path,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: TemplateName, file: Path, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Create a template, or a new version if the file changed, and print NAME@VERSION.
 
@@ -38,10 +33,7 @@ def apply_template(
     """
     request = TemplateRequest(body=describe_file(file))
     made = at.call("PUT", f"/api/v1/templates/{name}", TemplatePut, request)
-    if json:
-        print_json(made)
-    else:
-        say(f"{made.name}@{made.version}")
+    print_answer(made, json, f"{made.name}@{made.version}")
 
 
 @templates.command(name="list")
@@ -49,26 +41,19 @@ def apply_template(
 def list_templates(*, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """List templates."""
     found = at.call("GET", "/api/v1/templates", TemplateList).templates
-    if json:
-        print_json(found)
-        return
     rows = [
         (t.name, t.namespace, t.version, t.priority, ", ".join(t.parameters), t.created_at,
          t.created_by)
         for t in found
     ]  # fmt: skip
     columns = ("template", "namespace", "version", "priority", "parameters", "created", "by")
-    print_table(columns, rows, "no templates: create one with `windlass templates apply`")
+    print_rows(
+        found, json, columns, rows, "no templates: create one with `windlass templates apply`"
+    )
 
 
 @templates.command(name="show")
-def show_template(
-    template: str,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
-) -> None:
+def show_template(template: str, /, *, at: Place = DEFAULT_PLACE, json: Json = False) -> None:
     """Show a template, without the secrets of its webhooks.
 
     Parameters
@@ -92,11 +77,7 @@ def show_template(
 
 @templates.command(name="delete")
 def delete_template(
-    name: TemplateName,
-    /,
-    *,
-    at: Place = DEFAULT_PLACE,
-    json: Json = False,
+    name: TemplateName, /, *, at: Place = DEFAULT_PLACE, json: Json = False
 ) -> None:
     """Delete a template; workflows that it started continue."""
     path = f"/api/v1/templates/{name}"

@@ -10,8 +10,8 @@ from windlass.cli.commands.workflows import from_file
 from windlass.cli.options.connection import HERE, RECONNECT, Connection, WaitForServer
 from windlass.cli.options.flags import Flag, Json, Limit, Many, Priority, WorkflowId
 from windlass.cli.options.workflow_file import Params, parameters_of
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_json, say
+from windlass.cli.output.tables import print_rows, print_table
+from windlass.cli.output.text import print_answer, print_json, say
 from windlass.cli.output.workflow_view import jobs_of, print_workflow, print_workflows, remark_on
 from windlass.client.builder import split_reference
 from windlass.domain.values.quantities import counted
@@ -121,19 +121,15 @@ def list_workflows(
 
 @workflows.command
 def show(
-    workflow: WorkflowId,
-    /,
-    *,
-    limit: Limit = SHOWN,
-    at: Connection = HERE,
-    json: Json = False,
+    workflow: WorkflowId, /, *, limit: Limit = SHOWN, at: Connection = HERE, json: Json = False
 ) -> None:
     """Show a workflow and its jobs.
 
     Parameters
     ----------
     limit
-        The maximum number of jobs to show; JSON has all of them, as job_list.
+        The maximum number of jobs to show, failed and running ones first; JSON has all of them,
+        as job_list.
     """
     with at.client() as client:
         info = client.workflow(workflow).info()
@@ -173,12 +169,7 @@ def watch(
 
 @workflows.command
 def cancel(
-    workflow: WorkflowId,
-    /,
-    *,
-    reason: str = "Canceled",
-    at: Connection = HERE,
-    json: Json = False,
+    workflow: WorkflowId, /, *, reason: str = "Canceled", at: Connection = HERE, json: Json = False
 ) -> None:
     """Cancel a workflow: no more jobs start, and running jobs are stopped.
 
@@ -189,10 +180,7 @@ def cancel(
     """
     path = f"/api/v1/workflows/{workflow}/cancel"
     done = at.call("POST", path, CanceledWorkflow, CancelWorkflow(reason=reason))
-    if json:
-        print_json(done)
-    else:
-        say(f"{done.id}: {'now' if done.applied else 'already'} {done.state}")
+    print_answer(done, json, f"{done.id}: {'now' if done.applied else 'already'} {done.state}")
 
 
 @workflows.command
@@ -209,10 +197,7 @@ def retry(
     """
     path = f"/api/v1/workflows/{workflow}/retry"
     done = at.call("POST", path, RetriedWorkflow, RetryWorkflow(failed=failed))
-    if json:
-        print_json(done)
-    else:
-        say(done.id)
+    print_answer(done, json, done.id)
 
 
 @workflows.command
@@ -220,9 +205,6 @@ def reactions(workflow: WorkflowId, /, *, at: Connection = HERE, json: Json = Fa
     """Show what ran when a workflow ended: follow-ups, webhooks and retries."""
     path = f"/api/v1/workflows/{workflow}/reactions"
     found = at.call("GET", path, ReactionList).reactions
-    if json:
-        print_json(found)
-        return
     rows = [(r.run, r.on, r.kind, r.state, r.tries, r.next_at, r.result, r.message) for r in found]
     columns = ("run", "on", "kind", "state", "tries", "next", "result", "message")
-    print_table(columns, rows, "no reactions: it has none, or it has not ended yet")
+    print_rows(found, json, columns, rows, "no reactions: it has none, or it has not ended yet")

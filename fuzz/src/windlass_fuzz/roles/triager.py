@@ -1,0 +1,124 @@
+"""The triager: triages and files failures while fuzzers run, each run one of several at a time.
+
+Fuzzers upload the inputs that break a build at once. A run takes the bugs that no other run is
+working on, so a fleet triages and dates several bugs in parallel.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from windlass_fuzz.builds.build_cache import BuildCache
+from windlass_fuzz.config.combinations import combinations_of
+from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.findings.claims import Claims
+from windlass_fuzz.findings.known import Catalogue
+from windlass_fuzz.findings.record import Finding
+from windlass_fuzz.findings.report import time_line
+from windlass_fuzz.findings.store import FindingStore
+from windlass_fuzz.findings.untriaged import Untriaged, count_untriaged
+from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite
+from windlass_fuzz.roles.engine_factory import fresh_folder
+from windlass_fuzz.roles.findings_run import FindingsRun
+from windlass_fuzz.sources.mirror import Mirror
+from windlass_fuzz.state.leases import is_live
+from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.trackers.filing import update_issues
+
+
+class TriageReport(msgspec.Struct, kw_only=True):
+    """The result of a run: keys of findings, addresses of issues, and how many inputs wait.
+
+    `times` are the time lines of the findings that it found or filed.
+    """
+
+    findings: list[str] = []
+    dated: list[str] = []
+    issues: list[str] = []
+    untriaged: int = 0
+    times: dict[str, list[str]] = {}
+
+
+@dataclass(slots=True)
+class Triager:
+    """One run, of at most `budget_ms`; 0 stands for what the solver file says."""
+
+    solver: Solver
+    pipeline: Pipeline
+    work: Path
+    notify: Callable[[str], None] = lambda _: None
+    budget_ms: int = 0
+    _issues: list[str] = field(default_factory=list)
+
+    async def run_once(self) -> TriageReport:
+        """Triages inputs that wait, continues searches that ran out of time, and files issues."""
+        deadline_ms = self.pipeline.now_ms() + (self.budget_ms or self.solver.findings.triage_ms)
+        store = FindingStore(self.pipeline)
+        undated = [one async for one in store.all(self.notify) if _wants_search(one)]
+        found: list[Finding] = []
+        if undated or await count_untriaged(self.pipeline):
+            mirror = Mirror(self.solver.repository, self.work / "mirror.git")
+            await mirror.fetch()
+            found = await self._triage(mirror, deadline_ms)
+            undated = [one for one in undated if await self._date(mirror, one, deadline_ms)]
+        await self._file()
+        touched = [finding.key for finding in (*found, *undated)]
+        told = [one async for one in store.all(self.notify)
+                if one.key in touched or one.issue in self._issues]  # fmt: skip
+        return TriageReport(
+            findings=[one.key for one in found], dated=[one.key for one in undated],
+            issues=list(dict.fromkeys(self._issues)),
+            untriaged=await count_untriaged(self.pipeline),
+            times={one.key: time_line(one) for one in told},
+        )  # fmt: skip
+
+    async def _triage(self, mirror: Mirror, deadline_ms: int) -> list[Finding]:
+        """Triages inputs of all commits; those that are fuzzed now come first."""
+        found: list[Finding] = []
+        running = (await self.pipeline.leases.read()).fuzz
+        for one in combinations_of(self.solver):
+            waiting = await Untriaged(self.pipeline, one.name).commits()
+            now_ms = self.pipeline.now_ms()
+            fuzzed = [commit for commit in waiting if is_live(running.get(commit), now_ms)]
+            handling = self._handling(mirror, one.name)
+            for commit in dict.fromkeys([*fuzzed, *waiting]):
+                if self.pipeline.now_ms() >= deadline_ms:
+                    return found
+                looked = set[str]() if commit in fuzzed else None
+                fresh = await handling.triage_commit(commit, deadline_ms, looked)
+                found += fresh
+                if fresh:
+                    await self._file()
+        return found
+
+    async def _date(self, mirror: Mirror, finding: Finding, deadline_ms: int) -> bool:
+        """Continues the search for an origin, unless another run does; returns whether it did."""
+        origin = finding.current_origin
+        name = finding.combination if origin is None else origin.combination
+        known = [one.name for one in combinations_of(self.solver)]
+        if self.pipeline.now_ms() >= deadline_ms or name not in known:
+            return False
+        async with Claims(self.pipeline, deadline_ms).of(finding.key) as ours:
+            if ours:
+                catalogue = Catalogue({finding.key: finding})
+                searching = self._handling(mirror, name).searches_until(catalogue, deadline_ms)
+                await searching.again(finding)
+        return ours
+
+    def _handling(self, mirror: Mirror, combination: str) -> FindingsRun:
+        one = next(one for one in combinations_of(self.solver) if one.name == combination)
+        sources = self.work / "checkout"
+        site = RunSite(self.pipeline, self.work, mirror, sources, "", notify=self.notify)
+        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"), combination)
+        return CombinationRun(one, site).findings(builds)
+
+    async def _file(self) -> None:
+        self._issues += await update_issues(self.solver, self.pipeline, self.notify)
+
+
+def _wants_search(finding: Finding) -> bool:
+    """Returns whether the search for a bug's origin was not made, or ran out of time."""
+    origin = finding.current_origin
+    return finding.live and (origin is None or origin.cut_short)
