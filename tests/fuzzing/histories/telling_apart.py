@@ -19,6 +19,11 @@ static int number(void) { return has("X") ? row[4 + has("XX")] : 0; }
 static int word(void) { return has("Y") ? line[4 + has("YY")] : 0; }
 __attribute__((noinline)) static int value(void) { return number() + word(); }
 """
+CALLERS = program(
+    '  if (has("X")) one();\n  if (has("Y")) other();',
+    "static void parse(void) { *(volatile int *)8 = 1; }\n"
+    "static void one(void) { parse(); }\nstatic void other(void) { parse(); }\n",
+)
 TIMED = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [assertion, crash, timeout]}}"
 
 
@@ -39,6 +44,12 @@ def inlined(functions: str) -> str:
 
 
 HISTORIES = (
+    History(
+        "a bug that another caller shows is the same one, though nobody had time to date it",
+        {"good": FINE, "bug": CALLERS},
+        (Step("bug", ("X",), 1, late=True), Step("bug", ("Y",), 1)),
+        (Expected("SIGSEGV in parse < one", since=("bug",), good="good"),),
+    ),
     History(
         "a build that fails at its start is a finding of its own, closed by its own fix",
         {"good": FINE, "bug": BOTH, "start": START + BOTH, "ok": BOTH},

@@ -101,7 +101,10 @@ async def trial(names: list[str], folder: Path, budget: str, quiet: str) -> str:
     async with running(tracker):
         chosen = [one for one in PROJECTS if not names or one.source.name in names]
         trials = [Trial(one, folder / one.source.name, tracker.address) for one in chosen]
-        await asyncio.gather(*(one.run(budget, quiet) for one in trials))
+        try:
+            await asyncio.gather(*(one.run(budget, quiet) for one in trials))
+        except asyncio.CancelledError:
+            say("stopped: the score is of what was pushed until now")
     verdicts = [said for one in trials for said in one.watch.verdicts(one.findings)]
     strangers = [said for one in trials for said in one.watch.strangers(one.findings)]
     listed = "".join(f"not planted: {one.key} {one.title}\n" for one in strangers)

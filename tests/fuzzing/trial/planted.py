@@ -55,7 +55,7 @@ class Change:
 # Only the last commit of a push is fuzzed at once. "masking" and its fix are next to "masked".
 PUSHES: Final = (
     (Change("tidy"),),
-    (Change("plant", "masking"), Change("plant", "masked"), Change("plant", "partial")),
+    (Change("plant", "partial"), Change("plant", "masking"), Change("plant", "masked")),
     (Change("fix", "masking"), Change("plant broken", "unbuilt"), Change("repair")),
     (Change("plant", "merged", side=True), Change("plant", "reverted"), Change("merge")),
     (Change("fix", "masked"), Change("half", "partial"), Change("fix", "reverted"),

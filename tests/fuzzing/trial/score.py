@@ -10,6 +10,7 @@ from windlass_fuzz.findings.record import Finding, Origin
 
 MINUTE_MS = 60_000
 MAX_SUSPECTS = 3
+LIVES = "lives"
 
 
 @dataclass
@@ -53,8 +54,9 @@ class Watch:
                 (self._closed.add if closed else self._closed.discard)(one.key)
 
     def verdicts(self, findings: Sequence[Finding]) -> list[Verdict]:
-        """Returns what is known of each bug in the end."""
-        return [self._verdict(part, findings) for part in self.history.lives]
+        """Returns what is known of each bug that was pushed."""
+        lives = self.history.lives.items()
+        return [self._verdict(part, findings) for part, life in lives if life.pushed_ms]
 
     def strangers(self, findings: Sequence[Finding]) -> list[Finding]:
         """Returns the findings that are none of the planted bugs."""
@@ -77,7 +79,9 @@ class Watch:
             )
             ends = [first.ends[one] for one in first.fixes if one in first.ends]
             found.fix = "none" if first.live else "no search"
-            if ends and not first.live:
+            if life.alive:
+                found.fix = LIVES
+            elif ends and not first.live:
                 found.fix = _complaint(ends[-1], life.ended, limit=0)
         return found
 
@@ -118,6 +122,7 @@ def report(verdicts: Sequence[Verdict], watches: Sequence[Watch], strangers: int
         )
     found = [one for one in verdicts if one.found]
     filed = [one for one in verdicts if one.issues]
+    fixed = [one for one in filed if one.fix != LIVES]
     issues = sum(one.issues for one in filed)
     closed = [said for watch in watches for said in watch.wrongly_closed]
     reopened = [said for watch in watches for said in watch.wrongly_reopened]
@@ -126,7 +131,7 @@ def report(verdicts: Sequence[Verdict], watches: Sequence[Watch], strangers: int
         ("found", len(found), len(verdicts), ""),
         ("filed once", sum(one.filed_once for one in found), len(found), "≥ 90 %"),
         ("right origin", sum(not one.origin for one in filed), len(filed), "≥ 90 %"),
-        ("right fix", sum(not one.fix for one in filed), len(filed), "100 %"),
+        ("right fix", sum(not one.fix for one in fixed), len(fixed), "100 %"),
         ("duplicates", issues - len(filed), issues, "≤ 5 %"),
     ]
     lines += ["", "| figure | of | reached | goal |", "|---|---|--:|---|"]

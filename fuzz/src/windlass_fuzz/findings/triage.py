@@ -293,6 +293,8 @@ class Triage:
     async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
         """Returns a finding in the same function that the same commit introduced: they are one
         bug.
+
+        A search for its origin that ran out of time goes on first.
         """
         bisector, signature = self.dating.bisector, failure.signature
         path = failure.paths[0]
@@ -301,7 +303,10 @@ class Triage:
         question = Question(
             path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
         )
-        for one in self.catalogue.close_to(signature):
+        for close in self.catalogue.close_to(signature):
+            if close.origins and close.origins[-1].cut_short and not self.dating.late():
+                await self.dating.again(close)
+            one = self.catalogue.findings[close.key]
             for origin in one.origins:
                 other = origin.combination != self.where.combination
                 if other or origin.gone_in is not None or origin.last_good is None:
