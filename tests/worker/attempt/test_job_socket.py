@@ -53,7 +53,7 @@ def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
             status, done = await ask(socket, token, {**CHILD, "key": "k"})
             assert (status, done["applied"], done["workflow"]) == (201, [True], workflow)
             again = await ask(socket, token, {**CHILD, "key": "k"})
-            assert again == (201, {**done, "applied": [False]})
+            assert again == (201, {**done, "applied": [False], "at": 0})
             child = await rig.record(done["ids"][0])
             assert child.facts.workflow == workflow
             await rig.engine.jobs.cancel([job])
