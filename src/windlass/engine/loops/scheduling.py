@@ -12,7 +12,6 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.lost_workers import recover_orphans, refill_limits
 from windlass.engine.fleet.queues import adopt_leases
 from windlass.engine.steps import deliver_open
-from windlass.engine.workflows import advance
 
 
 class SchedulingReport(msgspec.Struct, frozen=True):
@@ -39,8 +38,9 @@ class SchedulingLoop:
         """Runs one round."""
         engine = self._engine
         steps = 0
-        while not engine.is_stopping and await engine.run(advance):
-            steps += 1
+        # In the task that calls wait for: they would take what another holds for done.
+        engine.cascades.start()
+        await engine.settled()
         while await engine.run(deliver_open):
             steps += 1
         steps += await engine.steps.end_joins()
