@@ -201,12 +201,12 @@ def refuse(demo: Demo) -> None:
     demo.part(
         "A pull request",
         f"Somebody proposes {wanted[:12]} {PULL_REQUEST.message}. The check builds it and its\n"
-        "base, fuzzes what it reaches, and exits with 1 if it introduces a bug. In CI this is a\n"
-        "workflow (windlass fuzz workflows) or a script (--plain).",
+        "base, runs the inputs of fixed bugs, fuzzes what it reaches, and exits with 1 if it\n"
+        "brings a bug. In CI this is a workflow (windlass fuzz workflows) or a script (--plain).",
     )
     words = ("check", "tinysolve", "--head", "pull-request", "--budget", "5s")
     said = demo.windlass(*words, code=1)
-    if "refused: the change introduces a bug" not in said:
+    if "refused: the change brings a fixed bug back" not in said:
         raise SystemExit("the pull request should have been refused")
     console.print(Markdown((demo.folder / "fuzz-check" / "summary.md").read_text()))
 

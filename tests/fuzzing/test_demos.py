@@ -16,7 +16,7 @@ def test_demo_fuzz_finds_the_bug_names_the_commit_and_sees_it_closed(
     fuzz_demo.run("1s", run_here)
     said = capsys.readouterr().out
     assert "Fold constants before the search" in said
-    assert "refused: the change introduces a bug" in said
+    assert "refused: the change brings a fixed bug back" in said
     assert "done: found, dated, reported, fixed, closed, refused" in said
 
 

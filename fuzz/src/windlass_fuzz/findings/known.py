@@ -131,6 +131,17 @@ class Catalogue:
         ]
         return sorted(fitting, key=lambda one: one.found_at_ms)
 
+    def with_callers_of(self, signature: Signature) -> list[Finding]:
+        """Returns live findings of the same kind in other functions with the same callers."""
+        return [
+            one
+            for one in self.findings.values()
+            if one.live
+            and one.kind == signature.kind
+            and one.frames[1:] == list(signature.frames[1:])
+            and one.frames[:1] != list(signature.frames[:1])
+        ]
+
     def of_family(self, signature: Signature, commit: str = "") -> list[Finding]:
         """Returns live findings of the same family, if any, that this commit shows."""
         return [

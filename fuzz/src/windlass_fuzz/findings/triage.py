@@ -12,7 +12,7 @@ import msgspec
 from windlass.ports.clock import Clock
 from windlass_fuzz.engines.input_words import ProgramText, has_checker
 from windlass_fuzz.engines.sanitizers import checker_of
-from windlass_fuzz.engines.signature import Signature, claim_of, key_of
+from windlass_fuzz.engines.signature import Signature, claim_of, innermost, key_of
 from windlass_fuzz.findings.bisect import Question
 from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.dating import Dated, Dating
@@ -238,7 +238,7 @@ class Triage:
         known = next((f for name in titles if (f := self.catalogue.named(name))), None)
         known = known or self.catalogue.alike(failure.signature, self.where.target)
         known = known or self.catalogue.unfinished(failure.signature)
-        known = known or await self._twin(failure, again)
+        known = known or await self._twin(failure, again, commit)
         beyond = await self._beyond_fix(known, failure, commit)
         if beyond == []:
             self.notify(
@@ -290,9 +290,9 @@ class Triage:
         small = msgspec.structs.replace(after.inputs[0], source=source)
         return msgspec.structs.replace(after, inputs=[small, *finding.inputs])
 
-    async def _twin(self, failure: Failure, again: Reproduction) -> Finding | None:
+    async def _twin(self, failure: Failure, again: Reproduction, commit: str) -> Finding | None:
         """Returns a finding in the same function that the same commit introduced: they are one
-        bug.
+        bug. A function may have been renamed.
 
         A search for its origin that ran out of time goes on first.
         """
@@ -303,7 +303,9 @@ class Triage:
         question = Question(
             path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
         )
-        for close in self.catalogue.close_to(signature):
+        similar = self.catalogue.with_callers_of(signature)
+        renamed = [one for one in similar if await self._was_renamed(one, signature, commit)]
+        for close in self.catalogue.close_to(signature) + renamed:
             if close.origins and close.origins[-1].cut_short and not self.dating.late():
                 await self.dating.again(close)
             one = self.catalogue.findings[close.key]
@@ -315,6 +317,20 @@ class Triage:
                 if all([await bisector.answer(at, question) == said for at, said in ends]):
                     return one
         return None
+
+    async def _was_renamed(self, finding: Finding, shown: Signature, commit: str) -> bool:
+        """Returns whether each function is defined only in the commit in which it fails."""
+        there, here = innermost(finding.title), innermost(shown.title)
+        mirror = self.dating.bisector.mirror
+        if not there or not here or not await mirror.has(finding.found_in):
+            return False
+        moved = [(finding.found_in, there, here), (commit, here, there)]
+        return all(
+            [
+                await mirror.defines(at, its_own) and not await mirror.defines(at, other)
+                for at, its_own, other in moved
+            ]
+        )
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
         """Returns the rest of an input without the parts that a finding is about, if that fails
