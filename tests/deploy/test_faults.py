@@ -102,11 +102,15 @@ async def keep_working(server: RunningServer, worker: FakeWorker, idle: FakeWork
 
 
 async def suspect(server: RunningServer, sick: FakeWorker) -> None:
-    """Lets one worker fail jobs of a kind that others complete."""
+    """Lets one worker fail jobs of a kind that others complete; one of theirs may be left."""
     for _ in range(15):
-        number = await server.submit(job(queue="fine", retries=0))
-        await sick.sync(want=1)
-        await sick.sync(finished=(Finished(number, 1, "failed", 1, failure="resource"),))
+        await server.submit(job(queue="fine", retries=0))
+        given = (await sick.sync(want=1)).jobs  # none once it is on probation
+        await sick.sync(
+            finished=tuple(
+                Finished(one.job, one.attempt, "failed", 1, failure="resource") for one in given
+            )
+        )
 
 
 async def keep_failing(server: RunningServer, worker: FakeWorker, *idle: FakeWorker) -> None:
