@@ -37,7 +37,7 @@ from windlass.server.sign_in.states import States, shared_key
 from windlass.server.tracing import JobSpans, RootSpans, submit_traced
 from windlass.tracing.exporting import Tracing, end_tracing, start_tracing
 
-LAST_MS: Final = 5_000  # a server that stops reads the event log for so long, then leaves the rest
+LAST_MS: Final = 5_000  # how long a stopping server goes on reading the event log
 
 
 @asynccontextmanager

@@ -96,7 +96,7 @@ async def _read(
     )
     detail = call.services.engine.config.series_detail_ms
     span = span_of(start, end, tx.now, detail, len(depths))
-    # A slot that goes on after the moment that is looked at would tell about its future.
+    # A slot that ends after the requested moment contains later figures.
     until = span.end if point is None else slot_of(point.at, span.step)
     kinds = (SeriesKind.WORK, SeriesKind.WORKERS, SeriesKind.POOL)
     rows = await tx.series.between(kinds, span.step, span.start, until)

@@ -130,7 +130,7 @@ class _Known:
 
 
 class WorkersTasks:
-    """The tasks that live workers tell of. They are read again after some seconds."""
+    """The tasks that live workers offer, read again every few seconds."""
 
     def __init__(self, engine: Engine, clock: Clock) -> None:
         self._engine = engine

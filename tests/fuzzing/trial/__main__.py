@@ -115,7 +115,9 @@ def main() -> None:
     """Runs the trial and prints its score."""
     options = argparse.ArgumentParser(prog="python -m tests.fuzzing.trial")
     options.add_argument("--budget", default="10m", help="of each run of the fuzzer")
-    options.add_argument("--quiet", default="15s", help="a run ends if it is quiet for so long")
+    options.add_argument(
+        "--quiet", default="15s", help="end a run that finds nothing new for this long"
+    )
     options.add_argument("--keep", type=Path, help="keep repositories, buckets and logs here")
     options.add_argument("names", nargs="*", metavar="PROJECT")
     given = options.parse_args()
