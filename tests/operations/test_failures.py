@@ -48,6 +48,15 @@ def test_programs_with_the_same_exit_code_are_different_errors() -> None:
     assert [title for title, _ in titles(*jobs)] == ["Job 2 (b) failed", "Job 1 (a) failed"]
 
 
+def test_programs_that_said_something_else_are_different_errors() -> None:
+    said = ["exit code 1: no host db1", "exit code 1: disk full", "exit code 1: no host db2"]
+    jobs = [failed(n, text, args={"argv": ["sync"]}) for n, text in enumerate(said, 1)]
+    assert titles(*jobs) == [
+        ("2 jobs (sync) failed", "exit code 1: no host db2"),
+        ("Job 2 (sync) failed", "exit code 1: disk full"),
+    ]
+
+
 def test_the_place_in_the_code_tells_errors_with_one_message_apart() -> None:
     jobs = [
         failed(1, "bad", frame="a.py"),

@@ -140,11 +140,13 @@ def judge(ended: Exit) -> Result:
     if passed is not None:
         return passed
     if ended.code is not None:
-        message = f"exit code {ended.code}{hint(ended)}"
-        return Result(outcome="failed", failure="execution", exit_code=ended.code, message=message)
-    number = ended.signal or 0
-    message = f"killed by {_name(number)}"
-    return Result(outcome="failed", failure="execution", exit_code=128 + number, message=message)
+        code, message = ended.code, f"exit code {ended.code}{hint(ended)}"
+    else:
+        number = ended.signal or 0
+        code, message = 128 + number, f"killed by {_name(number)}"
+    return Result(
+        outcome="failed", failure="execution", exit_code=code, message=message, quotes_log=True
+    )
 
 
 def _name(number: int) -> str:

@@ -19,7 +19,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     `misfit`: the arguments do not fit, and nothing was run. Raising `InvalidInput` before any
     process was started means the same. `unable`: this worker cannot run such jobs, others may; with
-    `back_off`, not at once. `own_limit`: it exceeded its own limit.
+    `back_off`, not at once. `own_limit`: it exceeded its own limit. `quotes_log`: the last line of
+    its log is added to the message.
     """
 
     outcome: Outcome = "completed"
@@ -34,6 +35,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     unable: bool = False
     back_off: bool = False
     own_limit: bool = False
+    quotes_log: bool = False
 
     def leaves_more(self, limit: int) -> bool:
         """Returns True if parts of it must be kept as artifacts: files, or more than `limit`

@@ -33,6 +33,37 @@ def test_the_exit_code_is_told_and_the_class_is_execution(tmp_path: Path) -> Non
     play(tmp_path, scene)
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo start; echo 'no route to db' >&2; echo; exit 3", "exit code 3: no route to db"),
+        (r"printf '10%%\r20%%\033[31m lost\033[0m\a'; exit 4", "exit code 4: 20% lost"),
+        ("printf '%0900d\nx%0400d' 0 0; exit 5", "exit code 5: x" + "0" * 299),
+        ("echo gone; kill -9 $$", "killed by SIGKILL: gone"),
+        ("echo gone; exit 0", None),
+    ],
+)
+def test_a_program_that_failed_is_quoted_with_its_last_line(
+    tmp_path: Path, script: str, said: str | None
+) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            record = await rig.ended(await rig.submit("sh", "-c", script))
+            assert record.message == said
+
+    play(tmp_path, scene)
+
+
+def test_a_note_of_the_worker_is_not_what_the_program_said(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent():
+            args = {"argv": ["sh", "-c", "echo broken; exit 2"], "artifacts": ["missing"]}
+            record = await rig.ended(await rig.submit(args=args))
+            assert record.message == "exit code 2: broken"
+
+    play(tmp_path, scene)
+
+
 def test_the_logs_of_job_and_worker_warn_when_most_of_the_timeout_has_passed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

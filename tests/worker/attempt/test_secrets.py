@@ -42,6 +42,18 @@ def test_a_shell_job_gets_its_secret_and_the_log_does_not(tmp_path: Path) -> Non
     play(tmp_path, scene)
 
 
+def test_the_last_line_of_a_failed_program_is_quoted_without_its_secret(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        async with rig.agent(secrets=HELD):
+            script = 'echo "login with $TOKEN failed"; exit 1'
+            job = await rig.submit("sh", "-c", script, secrets=("TOKEN",))
+            record = await rig.ended(job)
+            assert record.message == "exit code 1: login with *** failed"
+            await nowhere_in_the_store(rig)
+
+    play(tmp_path, scene)
+
+
 def test_a_job_that_declares_none_gets_none(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         async with rig.agent(secrets=HELD):

@@ -61,7 +61,7 @@ def test_codes_signals_output_and_files_are_as_in_any_mode(tmp_path: Path, mode:
             seen = await rig.submit("sh", "-c", "echo $SHOP ${WINDLASS_TOKEN-none}")
             assert await rig.files.log_end(seen) == b"a b none\n"
             record = await rig.ended(code)
-            assert (record.exit_code, record.message) == (7, "exit code 7")
+            assert (record.exit_code, record.message) == (7, "exit code 7: err")
             assert sorted((await rig.files.log_end(code)).split()) == [b"err", b"out"]
             record = await rig.ended(killed)
             assert (record.exit_code, record.message) == (137, "killed by SIGKILL")

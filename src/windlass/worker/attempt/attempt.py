@@ -28,7 +28,7 @@ from windlass.worker.attempt.context import AgentContext, SubmitSocket
 from windlass.worker.attempt.files import Files
 from windlass.worker.attempt.log import AttemptLog
 from windlass.worker.attempt.processes import Processes, combined
-from windlass.worker.attempt.records import UNSTOPPED, finished, result_of
+from windlass.worker.attempt.records import NOTE, UNSTOPPED, finished, result_of, with_last_line
 from windlass.worker.attempt.secrets import Mask
 from windlass.worker.attempt.spec import AttemptSpec, isolation_of
 from windlass.worker.attempt.timers import DEFAULT, Timers, unless_stopped
@@ -246,7 +246,7 @@ class Attempt:
         await self._files_made().upload(patterns, lambda name: self._note(f"{missing} {name}"))
 
     def _note(self, text: str) -> None:
-        self.log(f"[windlass] {text}\n".encode())
+        self.log(f"{NOTE}{text}\n".encode())
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
@@ -424,6 +424,8 @@ class Attempt:
             reason = result.message if self._mask is None else self._mask.value(result.message)
             return Released(*self.key, reason=reason, back_off=result.back_off, unable=True)
         if self._why is None or self._exited:
+            if result.quotes_log and self._log is not None:
+                result = with_last_line(result, self._log.end)
             return finished(self.key, result, self._mask)
         if self._why == "lost":
             return None

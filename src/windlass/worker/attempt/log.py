@@ -20,6 +20,7 @@ READ = 65_536
 CHUNK = 262_144  # maximum bytes in one call
 HIGH = 524_288  # bytes that may wait before we stop reading the pipe
 LOW = 131_072
+LAST = 1_000  # bytes of the end that messages may quote
 TAIL = 262_144  # bytes of the end that are kept when the middle is left out
 MARKER_ROOM = 80
 PACE_MS = 100  # slow output is sent in calls this far apart
@@ -53,6 +54,7 @@ class AttemptLog:
         self._head_room = max(0, limit - self._tail_room - MARKER_ROOM) if limit else -1
         self._head = bytearray()
         self._tail = bytearray()
+        self.end = b""  # the last bytes of the output, with secrets masked
         self._cut = 0
         self._sent = 0
         self._dropped = 0  # bytes
@@ -76,6 +78,7 @@ class AttemptLog:
         self._add(data)
 
     def _add(self, data: bytes) -> None:
+        self.end = (self.end + data[-LAST:])[-LAST:]
         if self._lost:
             self._dropped += len(data)
             return

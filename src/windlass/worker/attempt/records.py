@@ -1,6 +1,7 @@
 """What is reported about attempts: to the server how they ended, and the worker's log and spans."""
 
 import errno
+import re
 
 import msgspec
 import structlog
@@ -27,8 +28,13 @@ STARTED = "job started"
 ENDED = "job ended"  # the line about the end of an attempt
 
 MESSAGE_LIMIT = 4_000
+QUOTE_LIMIT = 300  # characters of the last line of a log
+NOTE = "[windlass] "  # begins a line that is ours
 UNSTOPPED = Result(outcome="failed", message="did not stop in time")
 STARVED = frozenset({errno.EAGAIN, errno.ENOMEM, errno.ENFILE, errno.EMFILE, errno.ENOSPC})
+
+_COLOUR = re.compile(r"\x1b(\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 log = structlog.get_logger("windlass.worker")
 
@@ -178,6 +184,16 @@ def result_of(error: Exception, ran: bool) -> Result:
         return Result(outcome="failed", failure="network", message=error.message)
     name = type(error).__name__
     return Result(outcome="failed", failure="execution", message=f"{name}: {error}")
+
+
+def with_last_line(result: Result, end: bytes) -> Result:
+    """Returns a result whose message ends with the last line that its program wrote."""
+    text = _CONTROL.sub(" ", _COLOUR.sub("", end.decode(errors="replace").replace("\r", "\n")))
+    lines = [line.strip() for line in text.splitlines() if not line.startswith(NOTE)]
+    last = next((line for line in reversed(lines) if line), "")
+    if not last:
+        return result
+    return msgspec.structs.replace(result, message=f"{result.message}: {last[:QUOTE_LIMIT]}")
 
 
 def finished(key: Key, result: Result, mask: Mask | None) -> Finished:
