@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar
@@ -40,6 +41,7 @@ from windlass.client.service import Service
 from windlass.client.transport import Transport
 from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.rights import Role
+from windlass.domain.values.errors import Lost
 from windlass.embedded.in_process import OWN, InProcess
 from windlass.messages.enrolment import EnrolRequest
 from windlass.messages.jobs import NewWorkflow, Where
@@ -64,7 +66,7 @@ ASK_NOTHING: Final = frozenset(
         "AsyncClient.tokens", "AsyncJob.id", "AsyncJob.service", "AsyncWorkflow.id",
         "AsyncWorkflowBlock.id",
         "AsyncJob.note_end",  # of a handle that waited with others
-        "AsyncJob.checked",
+        "AsyncJob.checked", "AsyncJob.given_at",
     }
 )  # fmt: skip
 ELSEWHERE: Final = {"AsyncClient.submit_in": "tests/transactions: it needs a database of the user"}
@@ -163,6 +165,33 @@ async def a_job_fails_and_is_retried(world: World) -> Any:
     again = await job.retry()
     seen = await again.info(), await again.cancel()
     return failure.message, failure.job.state, seen
+
+
+async def what_got_the_id_of_a_lost_job_or_workflow_is_left_alone(world: World) -> Any:
+    client = world.client
+    fresh = await client.submit(TRUE)
+    lost = await client.submit(TRUE)
+    async with client.workflow("w") as block:
+        block.submit("shell", argv=["true"])
+    for handle in (lost, block):  # as after a loss: what has the id now was made later
+        behind = getattr(getattr(handle, "wrapped", handle), "asynchronous", handle)
+        assert behind._given_at > 0
+        behind._given_at -= 60_000
+    calls = (
+        lost.info, lost.result, lost.explain, lost.time_spent, lost.cancel, lost.retry, lost.delete,
+        partial(lost.download, "a", world.folder / "a"), lambda: _all(lost.logs()),
+        partial(client.explain, lost), partial(client.answer, lost, 1),
+        partial(client.cancel, [fresh, lost]), partial(client.delete, [fresh, lost]),
+        block.info, block.cancel, block.retry, block.reactions, partial(block.wait, 10),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(Lost, match="was lost: its server lost what was submitted at"):
+            await call()
+    seen = [(await client.job(one.id).info()).state for one in (fresh, lost)] + [
+        (await client.workflow(block.id).info()).state
+    ]
+    await client.workflow(block.id).cancel()
+    return seen, await client.cancel([fresh, lost.id], "over")
 
 
 async def logs_artifacts_and_uploads_are_read(world: World) -> Any:
@@ -371,6 +400,7 @@ ROWS: Final[dict[Row, str]] = {
         "AsyncClient: map submit_many jobs cancel delete; AsyncJob: cancel delete"
     ),
     a_job_fails_and_is_retried: "AsyncJob: failure_of retry",
+    what_got_the_id_of_a_lost_job_or_workflow_is_left_alone: "AsyncJob: cancel retry delete",
     logs_artifacts_and_uploads_are_read: "AsyncJob: logs download; AsyncClient: upload",
     waits_are_explained: (
         "AsyncClient: explain explain_worker; AsyncJob: explain; AsyncWorkers: explain"

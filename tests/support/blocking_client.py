@@ -70,6 +70,7 @@ ONLY_ASYNC: Final = {
     ("AsyncClient", "__aenter__"): "the base has it, and opens nothing",
     ("AsyncClient", "__aexit__"): "the base has it, and ends the thread",
     ("AsyncJob", "service"): "it belongs to the event loop",
+    ("AsyncJob", "given_at"): "its operations send it",
     ("AsyncJob", "value_of"): "a part of `result`",
     ("AsyncJob", "failure_of"): "a part of `result`",
     ("AsyncJob", "note_end"): "a part of `as_completed`",
@@ -83,7 +84,7 @@ IN_CALLER: Final = {"submit_in"}
 OWN_IMPORTS: Final = (
     f"from {BLOCKING}.base import BlockingClient, Handle, InThread, each",
     f"from {BLOCKING}.loop_thread import LoopThread",
-    "from windlass.client.builder import id_of, ids_of",
+    "from windlass.client.builder import all_behind, behind",
 )
 
 SPECIAL: Final = {
@@ -111,8 +112,8 @@ WORDS: Final = {
 }
 # How a job that may be a handle is passed on.
 UNWRAPPED: Final = {
-    "int | AsyncJob[Any]": "id_of",
-    "Iterable[int | AsyncJob[Any]]": "ids_of",
+    "int | AsyncJob[Any]": "behind",
+    "Iterable[int | AsyncJob[Any]]": "all_behind",
 }
 
 

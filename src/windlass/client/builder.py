@@ -9,7 +9,7 @@ from typing import Any, Final, ParamSpec, Protocol, Self, TypeVar, overload
 import msgspec
 
 from windlass.client.errors import Delivery, Spooled
-from windlass.client.handles import SpooledJob, delivered
+from windlass.client.handles import AsyncJob, SpooledJob, delivered
 from windlass.client.service import Service
 from windlass.client.uploads import with_uploads
 from windlass.client.workflows import AsyncWorkflow
@@ -92,7 +92,8 @@ class AsyncWorkflowBlock(AsyncWorkflow):
         """The workflow's number, 0 before the end of the block; raises `Conflict` while it waits
         in a spool."""
         if not self._number and self._delivery is not None:
-            self._number = self._delivery.reply().workflow or 0
+            reply = self._delivery.reply()
+            self._number, self._given_at = reply.workflow or 0, reply.at
         return self._number
 
     async def wait(self, timeout: DurationLike | None = None) -> Workflow:
@@ -166,7 +167,7 @@ class AsyncWorkflowBlock(AsyncWorkflow):
             for place, planned in enumerate(self._jobs.values()):
                 planned.spooled_as(spooled.delivery, place)
             return
-        self._number = reply.workflow or 0
+        self._number, self._given_at = reply.workflow or 0, reply.at
         for planned, number in zip(self._jobs.values(), reply.ids, strict=True):
             planned.submitted_as(number, reply.at)
 
@@ -263,11 +264,27 @@ def checked_jobs(jobs: Iterable[JobSpec]) -> list[JobSpec]:
     return given
 
 
-def ids_of(jobs: Any) -> list[int]:
-    """Returns the ids of jobs that are given by id or handle."""
+def all_behind(jobs: Any) -> list[Any]:
+    """Returns jobs that are given by id or handle, as `behind` does."""
     if isinstance(jobs, str) or not isinstance(jobs, Iterable):
         raise InvalidInput("jobs", "a list of ids or handles of jobs", repr(jobs))
-    return [id_of(job) for job in jobs]
+    return [behind(job) for job in jobs]
+
+
+def behind(job: Any) -> Any:
+    """Returns the asynchronous handle behind a blocking one, and others as they are."""
+    return getattr(job, "asynchronous", job)
+
+
+def given_at_of(job: Any) -> int:
+    """Returns when a handle got its id (ms); 0 if that is unknown, as for a mere number."""
+    return job.given_at if isinstance(job, AsyncJob) else 0
+
+
+def times_of(jobs: Sequence[Any]) -> list[int]:
+    """Returns that for each of these; nothing if it is known of none."""
+    times = [given_at_of(job) for job in jobs]
+    return times if any(times) else []
 
 
 def id_of(job: Any) -> int:

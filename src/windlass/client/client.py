@@ -15,17 +15,19 @@ import msgspec
 
 from windlass.client.builder import (
     AsyncWorkflowBlock,
+    all_behind,
     check_filters,
     checked_jobs,
     dump_model,
+    given_at_of,
     id_of,
-    ids_of,
     new_workflow,
     request_for,
     seconds_of,
     split_reference,
     submission,
     timeout_seconds,
+    times_of,
 )
 from windlass.client.errors import Spooled
 from windlass.client.handles import AsyncJob, SpooledJob
@@ -283,7 +285,7 @@ class AsyncClient(Kept):
             version=version,
         )
         reply = await self.service.start_template(name, request, namespace)
-        return AsyncWorkflow(self.service, reply.workflow)
+        return AsyncWorkflow(self.service, reply.workflow, reply.at)
 
     @property
     def workers(self) -> "AsyncWorkers":
@@ -362,7 +364,7 @@ class AsyncClient(Kept):
 
     async def explain(self, job: int | AsyncJob[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
-        return await self.service.explain(id_of(job))
+        return await self.service.explain(id_of(job), given_at_of(job))
 
     async def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
@@ -410,18 +412,22 @@ class AsyncClient(Kept):
             raise InvalidInput("answer", "a value of the type asked for", str(error)) from None
         path = f"/api/v1/jobs/{id_of(job)}/answer"
         request = AnswerRequest(value=answer, key=key)
-        return await self.service.ask("POST", path, AnswerReply, request)
+        given_at = given_at_of(job) or None
+        return await self.service.ask("POST", path, AnswerReply, request, given_at=given_at)
 
     async def cancel(
         self, jobs: Iterable[int | AsyncJob[Any]], reason: str = "Canceled"
     ) -> CancelReply:
         """Cancels jobs, given by id or handle."""
-        request = CancelRequest(ids=ids_of(jobs), reason=reason)
+        given = all_behind(jobs)
+        ids = [id_of(job) for job in given]
+        request = CancelRequest(ids=ids, reason=reason, given_at=times_of(given))
         return await self.service.repeat("POST", "/api/v1/jobs/cancel", CancelReply, request)
 
     async def delete(self, jobs: Iterable[int | AsyncJob[Any]]) -> DeleteReply:
         """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        request = DeleteRequest(ids=ids_of(jobs))
+        given = all_behind(jobs)
+        request = DeleteRequest(ids=[id_of(job) for job in given], given_at=times_of(given))
         return await self.service.repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
 
     async def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:

@@ -10,7 +10,8 @@ from windlass.client.results import read_result
 from windlass.client.service import LogChoice, Service
 from windlass.domain.explain.explanation import Explanation
 from windlass.domain.explain.waiting_time import TimeSpent
-from windlass.domain.values.errors import Conflict, Lost, WaitTimeout, WindlassError
+from windlass.domain.rows.gaps import given_again
+from windlass.domain.values.errors import Conflict, WaitTimeout, WindlassError
 from windlass.domain.values.quantities import DurationLike, format_moment, wait_seconds
 from windlass.messages.jobs import CanceledJob, DeleteReply, DeleteRequest, Job, RetryReply
 from windlass.tasks.handles import OfOneJob
@@ -44,17 +45,28 @@ class AsyncJob(OfOneJob[R_co]):
         """The job's number."""
         return self._number
 
+    @property
+    def given_at(self) -> int:
+        """When it got its id (ms), by the server's time; 0: unknown."""
+        return self._given_at
+
+    @property
+    def _fence(self) -> int | None:
+        """What lets a server refuse a call if the id stands for another job by now."""
+        return self._given_at or None
+
     async def info(self) -> Job:
         """Returns the job in its current state."""
         return self.checked(await self._service.job(self.id))
 
     async def explain(self) -> Explanation:
         """Returns why the job waits: for what, who could run it, what would help."""
-        return await self._service.explain(self.id)
+        return await self._service.explain(self.id, self._given_at)
 
     async def time_spent(self) -> TimeSpent:
         """Returns where the job's time went, by cause."""
-        return await self._service.ask("GET", f"/api/v1/jobs/{self.id}/time", TimeSpent)
+        path = f"/api/v1/jobs/{self.id}/time"
+        return await self._service.ask("GET", path, TimeSpent, given_at=self._fence)
 
     async def wait(self, timeout: DurationLike | None = None) -> Job:
         """Waits until the job has ended; raises `ResultTimeout` when the time is up."""
@@ -62,7 +74,8 @@ class AsyncJob(OfOneJob[R_co]):
         try:
             async with asyncio.timeout(seconds):
                 while True:
-                    job = self.checked(await self._service.wait(self.id, WAIT_SECONDS))
+                    found = await self._service.wait(self.id, WAIT_SECONDS, self._given_at)
+                    job = self.checked(found)
                     if job.state in ENDS:
                         return job
         except WaitTimeout:
@@ -90,11 +103,7 @@ class AsyncJob(OfOneJob[R_co]):
     def checked(self, job: Job) -> Job:
         """Returns the job; raises `Lost` if its id was given again, as after a lost backup."""
         if self._given_at and job.created_at > format_moment(self._given_at):
-            why = (
-                f"job {job.id} was lost: its server lost what was submitted at "
-                f"{format_moment(self._given_at)}, and gave its id to another job; submit it again"
-            )
-            raise Lost("job", job.id, why)
+            raise given_again("job", job.id, self._given_at)
         return job
 
     def note_end(self, job: Job) -> None:
@@ -109,19 +118,21 @@ class AsyncJob(OfOneJob[R_co]):
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the job and returns whether that changed anything."""
         path = f"/api/v1/jobs/{self.id}/cancel"
-        return (await self._service.repeat("POST", path, CanceledJob, reason=reason)).applied
+        query = {"reason": reason, "given_at": self._fence}
+        return (await self._service.repeat("POST", path, CanceledJob, **query)).applied
 
     async def retry(self) -> "AsyncJob[R_co]":
         """Retries the ended job as a new job that supersedes it."""
         path = f"/api/v1/jobs/{self.id}/retry"
-        return AsyncJob(self._service, (await self._service.repeat("POST", path, RetryReply)).id)
+        done = await self._service.repeat("POST", path, RetryReply, given_at=self._fence)
+        return AsyncJob(self._service, done.id, done.at)
 
     async def delete(self) -> bool:
         """Deletes the ended job with its log and artifacts; False if it did not exist any more.
 
         Raises `Conflict` if it has not ended, or something still needs it.
         """
-        request = DeleteRequest(ids=[self.id])
+        request = DeleteRequest(ids=[self.id], given_at=[self._given_at])
         reply = await self._service.repeat("POST", "/api/v1/jobs/delete", DeleteReply, request)
         (done,) = reply.jobs
         if done.refusal is not None:
@@ -143,14 +154,15 @@ class AsyncJob(OfOneJob[R_co]):
         came since a time or so long ago ("10m"). `timestamps` puts before each line when the
         server received it.
         """
-        return self._service.log(self.id, follow, LogChoice(attempt, tail, since, timestamps))
+        choice = LogChoice(attempt, tail, since, timestamps)
+        return self._service.log(self.id, follow, choice, self._given_at)
 
     async def download(self, artifact: str, path: Path) -> None:
         """Saves an artifact of the job to a file; if that fails, leaves no file behind."""
         partial = path.with_name(f".{path.name}.partial")
         try:
             with partial.open("wb") as file:
-                async for chunk in self._service.artifact(self.id, artifact):
+                async for chunk in self._service.artifact(self.id, artifact, self._given_at):
                     file.write(chunk)
             partial.replace(path)
         finally:
@@ -183,7 +195,8 @@ class SpooledJob(AsyncJob[R_co]):
     def id(self) -> int:
         """The job's number; raises `Conflict` until it has been delivered."""
         if not self._number and self._delivery is not None:
-            self._number = self._delivery.reply().ids[self._place]
+            reply = self._delivery.reply()
+            self._number, self._given_at = reply.ids[self._place], reply.at
         return self._number
 
     def spooled_as(self, delivery: Delivery, place: int) -> None:

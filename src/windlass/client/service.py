@@ -246,19 +246,20 @@ class Service:
     async def job(self, job: int) -> Job:
         return await self.ask("GET", f"/api/v1/jobs/{job}", Job)
 
-    async def wait(self, job: int, seconds: float) -> Job:
-        path = f"/api/v1/jobs/{job}/wait"
-        return await self.ask("GET", path, Job, timeout=seconds)
+    async def wait(self, job: int, seconds: float, given_at: int = 0) -> Job:
+        path, given = f"/api/v1/jobs/{job}/wait", given_at or None
+        return await self.ask("GET", path, Job, timeout=seconds, given_at=given)
 
     async def wait_some(self, request: WaitRequest) -> WaitReply:
         return await self.repeat("POST", "/api/v1/jobs/wait", WaitReply, request)
 
-    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
-        path = f"/api/v1/workflows/{workflow}/wait"
-        return await self.ask("GET", path, Workflow, timeout=seconds)
+    async def wait_workflow(self, workflow: int, seconds: float, given_at: int = 0) -> Workflow:
+        path, given = f"/api/v1/workflows/{workflow}/wait", given_at or None
+        return await self.ask("GET", path, Workflow, timeout=seconds, given_at=given)
 
-    async def explain(self, job: int) -> Explanation:
-        return await self.ask("GET", f"/api/v1/jobs/{job}/explain", Explanation)
+    async def explain(self, job: int, given_at: int = 0) -> Explanation:
+        path = f"/api/v1/jobs/{job}/explain"
+        return await self.ask("GET", path, Explanation, given_at=given_at or None)
 
     async def start_template(
         self, name: str, request: StartRequest, namespace: str | None = None
@@ -281,12 +282,14 @@ class Service:
     def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:
         return read_events(self.transport, dict(query), self._reconnect)
 
-    def log(self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG) -> AsyncIterator[bytes]:
-        return self._follow_log(job, choice) if follow else self._read_log(job, choice)
+    def log(
+        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG, given_at: int = 0
+    ) -> AsyncIterator[bytes]:
+        query = {**choice._asdict(), "given_at": given_at or None}
+        return self._follow_log(job, query) if follow else self._read_log(job, query)
 
-    async def _read_log(self, job: int, choice: LogChoice) -> AsyncIterator[bytes]:
+    async def _read_log(self, job: int, query: dict[str, Any]) -> AsyncIterator[bytes]:
         """Yields the log of an attempt as far as it is written now, part by part."""
-        query = choice._asdict()
         offset, end = 0, None
         while end is None or offset < end:
             part = await self._log_part(job, **query)
@@ -295,8 +298,8 @@ class Service:
             end = part.size if end is None else end
             yield part.content
 
-    async def _follow_log(self, job: int, choice: LogChoice) -> AsyncIterator[bytes]:
-        query = {**choice._asdict(), "wait": LOG_WAIT_SECONDS}
+    async def _follow_log(self, job: int, query: dict[str, Any]) -> AsyncIterator[bytes]:
+        query = {**query, "wait": LOG_WAIT_SECONDS}
         while True:
             part = await self._log_part(job, **query)
             query |= {"offset": part.next, "offset_attempt": part.attempt}
@@ -316,10 +319,11 @@ class Service:
             why = f"its answer is no log; {CHECK}"
             raise WrongServer(self.transport.server, why) from None
 
-    async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
+    async def artifact(self, job: int, name: str, given_at: int = 0) -> AsyncIterator[bytes]:
         """Yields the bytes of an artifact; if the connection breaks, it reads on from there."""
         path = f"/api/v1/jobs/{job}/artifacts/{quote(name)}"
-        chunks = self.transport.stream(path, kind=BYTES)
+        query = {"given_at": given_at or None}
+        chunks = self.transport.stream(path, query, BYTES)
         received = 0
 
         async def read_on() -> bytes | None:
@@ -327,7 +331,7 @@ class Service:
             try:
                 return await anext(chunks, None)
             except WindlassError:
-                chunks = skip(self.transport.stream(path, kind=BYTES), received)
+                chunks = skip(self.transport.stream(path, query, BYTES), received)
                 raise
 
         while (chunk := await self._reconnect.insist(read_on)) is not None:

@@ -186,8 +186,9 @@ async def _ask(
     left = WAIT_SECONDS
     if deadline is not None:
         left = min(left, max(0.0, deadline - asyncio.get_running_loop().time()))
-    ids = [job for _, job in part]
-    return (await service.wait_some(WaitRequest(ids=ids, timeout=left, until=until))).jobs
+    ids, times = [job for _, job in part], [waiting[one][0].given_at for one in part]
+    request = WaitRequest(ids=ids, timeout=left, until=until, given_at=times)
+    return (await service.wait_some(request)).jobs
 
 
 async def _timed_out(

@@ -47,9 +47,10 @@ PageT = TypeVar("PageT", bound=Page)
 class AsyncWorkflow(Kept):
     """A submitted workflow. Handles of one workflow are equal, as those of a job are."""
 
-    def __init__(self, service: Service, workflow: int) -> None:
+    def __init__(self, service: Service, workflow: int, given_at: int = 0) -> None:
         self._service = service
         self._number = workflow
+        self._given_at = given_at  # when it got its id (ms); 0: unknown
 
     @property
     def id(self) -> int:
@@ -59,8 +60,9 @@ class AsyncWorkflow(Kept):
     async def info(self, wait: float = 0) -> Workflow:
         """Returns the workflow as it is now; with `wait`, once it has ended or time is up."""
         if wait:
-            return await self._service.wait_workflow(self.id, wait)
-        return await self._service.ask("GET", f"/api/v1/workflows/{self.id}", Workflow)
+            return await self._service.wait_workflow(self.id, wait, self._given_at)
+        path = f"/api/v1/workflows/{self.id}"
+        return await self._service.ask("GET", path, Workflow, given_at=self._fence)
 
     async def jobs(self) -> list[Job]:
         """Returns all its jobs, newest first, also those that were superseded."""
@@ -112,19 +114,25 @@ class AsyncWorkflow(Kept):
     async def cancel(self, reason: str = "Canceled") -> bool:
         """Cancels the workflow and returns whether that changed anything."""
         path, request = f"/api/v1/workflows/{self.id}/cancel", CancelWorkflow(reason=reason)
-        return (await self._service.repeat("POST", path, CanceledWorkflow, request)).applied
+        sent = self._service.repeat("POST", path, CanceledWorkflow, request, given_at=self._fence)
+        return (await sent).applied
 
     async def retry(self, failed: bool = True) -> "AsyncWorkflow":
         """Retries its failed jobs, or all of it as a new workflow; returns that workflow."""
         path = f"/api/v1/workflows/{self.id}/retry"
         request = RetryWorkflow(failed=failed)
-        done = await self._service.ask("POST", path, RetriedWorkflow, request)
-        return AsyncWorkflow(self._service, done.id)
+        done = await self._service.ask("POST", path, RetriedWorkflow, request, given_at=self._fence)
+        return AsyncWorkflow(self._service, done.id, self._given_at if done.id == self.id else 0)
 
     async def reactions(self) -> list[ReactionInfo]:
         """Returns the reactions to its end, done and planned."""
         path = f"/api/v1/workflows/{self.id}/reactions"
-        return (await self._service.ask("GET", path, ReactionList)).reactions
+        return (await self._service.ask("GET", path, ReactionList, given_at=self._fence)).reactions
+
+    @property
+    def _fence(self) -> int | None:
+        """What lets a server refuse a call if the id stands for another workflow by now."""
+        return self._given_at or None
 
     async def _timed_out(self, timeout: float | None) -> ResultTimeout:
         """Returns the error that names a job which has not ended, and why it has not."""

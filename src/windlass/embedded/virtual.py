@@ -148,11 +148,11 @@ class VirtualService(Service):
 
     drain: Callable[[], int]
 
-    async def wait(self, job: int, seconds: float) -> Job:
+    async def wait(self, job: int, seconds: float, given_at: int = 0) -> Job:
         """Returns the job once it has ended; raises `NotYet` if that needs time to pass."""
         del seconds  # They are of a time that does not pass here.
         await self._drain()
-        found = await super().wait(job, 0)
+        found = await super().wait(job, 0, given_at)
         if found.state not in ENDS:
             told = await self.explain(job)
             raise NotYet("not_yet", f"job {job} does not end before time passes: {told.summary}")
@@ -166,11 +166,11 @@ class VirtualService(Service):
             await self.wait(min(request.ids), 0)
         return found
 
-    async def wait_workflow(self, workflow: int, seconds: float) -> Workflow:
+    async def wait_workflow(self, workflow: int, seconds: float, given_at: int = 0) -> Workflow:
         """Returns the workflow once it has ended; raises `NotYet` if that needs time to pass."""
         del seconds
         await self._drain()
-        found = await super().wait_workflow(workflow, 0)
+        found = await super().wait_workflow(workflow, 0, given_at)
         if found.finished_at is None:
             raise NotYet("not_yet", f"workflow {workflow} does not end before time passes")
         return found

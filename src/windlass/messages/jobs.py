@@ -288,12 +288,13 @@ class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Waits at most `timeout` seconds until one of these jobs has ended.
 
     `until` can be `all`: when all have ended; or `failure`: also at the first that did not
-    complete.
+    complete. `given_at` is as in `CancelRequest`.
     """
 
     ids: list[int]
     timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 30
     until: Literal["any", "all", "failure"] = "any"
+    given_at: list[int] = []
 
 
 class WaitReply(msgspec.Struct, frozen=True):
@@ -304,7 +305,12 @@ class WaitReply(msgspec.Struct, frozen=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`given_at` may say for each id when it was given (in ms, 0: unknown): one that has stood for
+    another job since then is refused as lost.
+    """
+
     ids: list[Id] = []
+    given_at: list[int] = []
     reason: str = "Canceled"
 
 
@@ -319,7 +325,10 @@ class CancelReply(msgspec.Struct, frozen=True):
 
 
 class DeleteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`given_at` is as in `CancelRequest`."""
+
     ids: list[int] = []
+    given_at: list[int] = []
 
 
 class DeletedJob(msgspec.Struct, frozen=True):
@@ -382,10 +391,11 @@ class Reproduction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryReply(msgspec.Struct, frozen=True):
-    """The job that replaced the old one."""
+    """The job that replaced the old one; `at` is as in `SubmitReply`."""
 
     id: int
     applied: bool
+    at: int = 0
 
 
 class UnblockRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

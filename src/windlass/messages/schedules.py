@@ -54,12 +54,16 @@ class StartRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class StartReply(msgspec.Struct, frozen=True, kw_only=True):
-    """The workflow; `applied` is False if another one has the same key."""
+    """The workflow; `applied` is False if another one has the same key.
+
+    It was not made after `at` (in ms, 0: unknown).
+    """
 
     workflow: int
     template: str
     ids: list[int]
     applied: bool
+    at: int = 0
 
 
 class ScheduleRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -162,6 +162,7 @@ async def _wait_some(call: Call, request: WaitRequest) -> WaitReply:
     ids = list(dict.fromkeys(request.ids))
     if not 1 <= len(ids) <= WAIT_LIMIT:
         raise InvalidInput("ids", f"1 to {WAIT_LIMIT} jobs", len(ids))
+    await _check_given(call, request)
     await queries.check_visible(ids, call.who)
     most = len(ids)
 
@@ -199,6 +200,7 @@ async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
     engine = call.services.engine
     check_count("ids", data.ids, engine.config)
     await call.services.queries.catch_up()
+    await _check_given(call, data)
     for ids in pages(data.ids):
         await _check_own(call, ids)
     done = await engine.jobs.cancel(data.ids, data.reason, call.who.name)
@@ -220,6 +222,7 @@ async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
 async def delete_many(call: Call, data: Body[DeleteRequest]) -> DeleteReply:
     """Deletes ended jobs with their logs and artifacts; says for each whether, and why not."""
     call.about = _described(data.ids)
+    await _check_given(call, data)
     return await _delete(call, data.ids)
 
 
@@ -248,7 +251,7 @@ async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
     await _check_own(call, [job])
     done = await call.services.engine.jobs.retry(job, call.who.name)
-    return RetryReply(done.job, done.applied)
+    return RetryReply(done.job, done.applied, done.at)
 
 
 @routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
@@ -256,7 +259,7 @@ async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryRepl
     """Replaces an ended job with a new one that has other arguments."""
     await _check_own(call, [job])
     done = await call.services.engine.jobs.retry_with(job, data.args, call.who.name)
-    return RetryReply(done.job, done.applied)
+    return RetryReply(done.job, done.applied, done.at)
 
 
 @routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
@@ -299,6 +302,17 @@ async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> Priori
         inherited=position.inherited,
         applied=done.applied,
     )
+
+
+async def _check_given(call: Call, data: CancelRequest | DeleteRequest | WaitRequest) -> None:
+    """Raises `Lost` for ids that were given to other jobs since."""
+    if not data.given_at:
+        return
+    if len(data.given_at) != len(data.ids):
+        expected = f"a time for each of the {len(data.ids)} ids, or none"
+        raise InvalidInput("given_at", expected, len(data.given_at))
+    for page in pages(list(zip(data.ids, data.given_at, strict=True))):
+        await call.services.queries.check_given("job", dict(page), call.who)
 
 
 async def _check_own(call: Call, jobs: Sequence[int]) -> None:

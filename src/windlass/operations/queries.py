@@ -14,6 +14,7 @@ from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.events import Event, EventKind
+from windlass.domain.rows.gaps import given_again
 from windlass.domain.rows.records import JobRecord, QueueRow
 from windlass.domain.rows.views import JobFilter, JobSort, Place, SortedPage, WorkerView
 from windlass.domain.values.errors import NotFound
@@ -119,6 +120,26 @@ class Queries:
         for workflow in ids:
             if workflow not in rows or not sees(who, rows[workflow].namespace):
                 raise NotFound("workflow", workflow)
+
+    async def check_given(self, kind: str, given: Mapping[int, int], who: Identity) -> None:
+        """Raises `Lost` for a "job" or "workflow" that was made after the caller got its id.
+
+        `given` says when (ms, 0: unknown). Raises `NotFound` for what the caller may not see.
+        """
+        ids = [number for number, at in given.items() if at]
+        if not ids:
+            return
+        if kind == "job":
+            await self.check_visible(ids, who)
+            jobs = await self._engine.store.read(lambda tx: tx.jobs.read(ids))
+            made = {job: facts.created_at for job, facts in jobs.items()}
+        else:
+            await self.check_workflows(ids, who)
+            rows = await self._engine.store.read(lambda tx: tx.workflows.read(ids))
+            made = {workflow: row.created_at for workflow, row in rows.items()}
+        for number, at in made.items():
+            if at > given[number]:
+                raise given_again(kind, number, given[number])
 
     async def events(self, job: int, who: Identity) -> list[Event]:
         """Returns all events of one job."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overloa
 from windlass.client.blocking.base import BlockingClient, each
 from windlass.client.blocking.handles import JobHandle, Workflow, WorkflowHandle
 from windlass.client.blocking.loop_thread import LoopThread
-from windlass.client.builder import AsyncWorkflowBlock, id_of, ids_of, request_for
+from windlass.client.builder import AsyncWorkflowBlock, all_behind, behind, request_for
 from windlass.client.client import AsyncClient, OnUnavailable
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
@@ -267,7 +267,7 @@ class Client(BlockingClient):
 
     def explain(self, job: int | JobHandle[Any]) -> Explanation:
         """Returns why a job waits: for what, who could run it, what would help."""
-        return self.run(self._async.explain(id_of(job)))
+        return self.run(self._async.explain(behind(job)))
 
     def explain_worker(self, worker: int | str) -> WorkerExplanation:
         """Returns why a worker, by its name or id, is idle."""
@@ -298,15 +298,15 @@ class Client(BlockingClient):
 
         The value is JSON, or an object of the type that the question asks for.
         """
-        return self.run(self._async.answer(id_of(job), value, key=key))
+        return self.run(self._async.answer(behind(job), value, key=key))
 
     def cancel(self, jobs: Iterable[int | JobHandle[Any]], reason: str = "Canceled") -> CancelReply:
         """Cancels jobs, given by id or handle."""
-        return self.run(self._async.cancel(ids_of(jobs), reason))
+        return self.run(self._async.cancel(all_behind(jobs), reason))
 
     def delete(self, jobs: Iterable[int | JobHandle[Any]]) -> DeleteReply:
         """Deletes ended jobs with their logs and artifacts; says for each whether, or why not."""
-        return self.run(self._async.delete(ids_of(jobs)))
+        return self.run(self._async.delete(all_behind(jobs)))
 
     def edit_many(self, action: Action, where: Where, **options: Any) -> BulkReply:
         """Cancels, retries or prioritizes all jobs that pass a filter, part by part.

@@ -49,13 +49,13 @@ class _ServiceInThread(_Calls):
         """Leaves the service open, which the blocking client still uses."""
 
     async def log(
-        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG
+        self, job: int, follow: bool, choice: LogChoice = WHOLE_LOG, given_at: int = 0
     ) -> AsyncIterator[bytes]:
-        async for chunk in self._stream(self._find().log(job, follow, choice)):
+        async for chunk in self._stream(self._find().log(job, follow, choice, given_at)):
             yield chunk
 
-    async def artifact(self, job: int, name: str) -> AsyncIterator[bytes]:
-        async for chunk in self._stream(self._find().artifact(job, name)):
+    async def artifact(self, job: int, name: str, given_at: int = 0) -> AsyncIterator[bytes]:
+        async for chunk in self._stream(self._find().artifact(job, name, given_at)):
             yield chunk
 
     async def events(self, query: Mapping[str, Any]) -> AsyncIterator[EventInfo]:

@@ -8,6 +8,9 @@ whatever was lost and however often the same backup is restored, unless twice wi
 
 from typing import Final, NamedTuple
 
+from windlass.domain.values.errors import Lost
+from windlass.domain.values.quantities import format_moment
+
 BEGIN_MS: Final = 1_735_689_600_000  # 2025-01-01, before any store was made
 PER_MS: Final = 100  # below 2**53 for 2,800 years
 MARGIN: Final = 100_000  # how many old numbers others may still use meanwhile
@@ -45,6 +48,13 @@ class Gap(NamedTuple):
     def has(self, last: int, number: int) -> bool:
         """Returns whether a number lies in the gap; `last` is the gap's last id of that kind."""
         return last < number <= self.first
+
+
+def given_again(kind: str, number: int, given_at: int) -> Lost:
+    """Returns the error for an id that stands for something made after `given_at` (ms)."""
+    moment = format_moment(given_at)
+    why = f"its server lost what was submitted at {moment}, and gave its id to another {kind}"
+    return Lost(kind, number, f"{kind} {number} was lost: {why}; submit it again")
 
 
 def first_after(newest: int, now_ms: int) -> int:

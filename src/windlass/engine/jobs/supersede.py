@@ -62,10 +62,11 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Superseded(NamedTuple):
-    """The new job, and whether this call made it."""
+    """The new job, whether this call made it, and then when (ms)."""
 
     job: int
     applied: bool
+    at: int = 0
 
 
 class ChangedArgs(NamedTuple):
@@ -142,7 +143,7 @@ async def retry_many(
             new = await successors.add(old, spec, its, locked)
             locked[job] = old._replace(superseded_by=new)
             locked[new] = old._replace(id=new, state=None, supersedes=JobId(job))
-            answers.append(Superseded(new, True))
+            answers.append(Superseded(new, True, work.now))
     await successors.write()
     return answers
 

@@ -176,6 +176,7 @@ class Templates:
             template=f"{row.name}@{row.version}",
             ids=list(done.ids),
             applied=applied,
+            at=done.at,
         )
 
 

@@ -6,6 +6,7 @@ of its struct. msgspec converts and checks them.
 """
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qsl
@@ -37,7 +38,10 @@ class _InQuery:
 Body = Annotated[T, _InBody()]
 Query = Annotated[T, _InQuery()]
 
+_OF_ONE: Final = re.compile(r"/api/v1/(job|workflow)s/\{\1:int\}")
 LARGE: Final = 2**18  # bytes; smaller bodies cannot become large objects
+# When the caller got the id in a path (ms). `carry_out` refuses what was made later under that id.
+GIVEN_AT: Final = "given_at"
 PART_BYTES: Final = 2**16  # a body with more is decoded in parts, if it has any
 # In what is decoded in one go, about 0.1 s; commas and brackets count, those in texts too.
 MAX_VALUES: Final = 300_000
@@ -99,7 +103,15 @@ def signature_of(route: Route) -> Signature:
         else:
             found = Parameter(name, hint, declared.default, _is_list(hint))
             (path if name in in_path else query).append(found)
+    if named_by(route.path):
+        query.append(Parameter(GIVEN_AT, int, 0, is_list=False))
     return Signature(tuple(path), tuple(query), structs, body_name, body_type, hints["return"])
+
+
+def named_by(path: str) -> str | None:
+    """Returns "job" or "workflow" if the path of a route is that of one, else None."""
+    found = _OF_ONE.match(path)
+    return None if found is None else found[1]
 
 
 def _fields_of(struct: type[msgspec.Struct]) -> Iterator[Parameter]:

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from windlass.domain.access.rights import RIGHTS, Role
 from windlass.domain.values.errors import NotFound
 from windlass.engine.fleet.epochs import explain_missing
-from windlass.operations.dispatch.binding import Binder, signature_of
+from windlass.operations.dispatch.binding import GIVEN_AT, Binder, named_by, signature_of
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NoRoute, WrongMethod
 from windlass.operations.dispatch.router import Router
@@ -75,7 +75,11 @@ async def carry_out(
     call: Call, route: Route, in_path: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> Any:
     """Returns what the operation answers; raises `Lost` for what the store has lost."""
+    arguments = dict(arguments)
+    given_at = arguments.pop(GIVEN_AT, 0)
     try:
+        if given_at and (kind := named_by(route.path)):
+            await call.services.queries.check_given(kind, {in_path[kind]: given_at}, call.who)
         return await route.handler(call, **in_path, **arguments)
     except NotFound as error:
         raise await explain_missing(call.services.engine.store, error) from None
