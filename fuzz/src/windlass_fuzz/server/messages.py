@@ -1,6 +1,16 @@
 """Messages about commit fuzzing, version 1."""
 
+from typing import Any, TypeVar
+
 import msgspec
+
+M = TypeVar("M", bound=msgspec.Struct)
+
+
+def message_of(kind: type[M], about: object, **other: Any) -> M:
+    """Returns a message with what an object has under the names of its fields, and other values."""
+    names = [name for name in kind.__struct_fields__ if name not in other and hasattr(about, name)]
+    return kind(**{name: getattr(about, name) for name in names}, **other)
 
 
 class FuzzCommit(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ from windlass_fuzz.server.messages import (
     FuzzStatistics,
     FuzzStatus,
     FuzzWork,
+    message_of,
 )
 from windlass_fuzz.server.statistics import read_last_run, read_reached, read_statistics
 from windlass_fuzz.state.open import open_pipeline
@@ -162,15 +163,10 @@ class BucketReader:
             return msgspec.structs.replace(shown, problem=error.message)
         counts = status.counts
         found = msgspec.structs.replace(
-            shown,
-            queue=counts["queue"],
-            scheduled=counts["schedule"],
-            runs=counts["runs"],
-            open_findings=counts["open"],
-            unhealthy=counts["unhealthy"],
-            counts=counts,
+            shown, queue=counts["queue"], scheduled=counts["schedule"], runs=counts["runs"],
+            open_findings=counts["open"], unhealthy=counts["unhealthy"], counts=counts,
             last_run_at=status.last_run_at,
-        )
+        )  # fmt: skip
         self._summaries[solver.name] = found
         return found
 
@@ -236,28 +232,15 @@ def _where(source: _Source) -> str:
 async def _read_finding(pipeline: Pipeline, key: str) -> FuzzFinding:
     store = FindingStore(pipeline)
     found = await store.get(key)
-    return FuzzFinding(
-        key=found.key,
-        title=found.title,
-        state=found.state,
-        engine=found.engine,
-        introduced_by=found.introduced_by,
-        found_in=found.found_in,
-        found_at=format_moment(found.found_at_ms),
-        times=found.times,
-        size=found.size,
-        excerpt=found.excerpt,
-        output=found.output,
-        issue=found.issue,
-        report=render(found, pipeline.solver, store.location(found)),
-        input_name=input_name(found),
-        branches=[
-            FuzzOnBranch(
-                name=one.name, state=one.state if one.watched else "unwatched",
-                text=branch_text(one),
-            )
-            for one in found.branches
-        ],
+    branches = [
+        FuzzOnBranch(
+            name=one.name, state=one.state if one.watched else "unwatched", text=branch_text(one)
+        )
+        for one in found.branches
+    ]
+    return message_of(
+        FuzzFinding, found, found_at=format_moment(found.found_at_ms), branches=branches,
+        report=render(found, pipeline.solver, store.location(found)), input_name=input_name(found),
     )  # fmt: skip
 
 
@@ -333,63 +316,24 @@ def _show(found: PipelineStatus, now: int) -> FuzzStatus:
     counts["unhealthy"] = sum(one.commit not in found.failed for one in found.unhealthy)
     counts["untriaged"] = found.untriaged
     counts["runs"] = sum(one.fuzz_count for one in found.schedule)
-    return FuzzStatus(
-        solver=found.solver,
-        bucket=found.bucket,
-        read_at=format_moment(now),
-        last_checked_commit=found.last_checked_commit,
-        checked_at=found.checked_at,
-        queue=list(found.queue[:SHOWN]),
-        built=list(found.built[:SHOWN]),
-        failed=list(found.failed[:SHOWN]),
+    ordered = sorted(found.findings, key=lambda one: one.state != "open")
+    return message_of(
+        FuzzStatus, found, read_at=format_moment(now), counts=counts,
+        queue=list(found.queue[:SHOWN]), built=list(found.built[:SHOWN]),
+        failed=list(found.failed[:SHOWN]), unreadable=found.unreadable[:SHOWN],
         schedule=[
-            FuzzCommit(
-                commit=one.hash, fuzz_count=one.fuzz_count, branches=list(one.branches)
-            )
+            FuzzCommit(commit=one.hash, fuzz_count=one.fuzz_count, branches=list(one.branches))
             for one in found.schedule[:SHOWN]
         ],
-        at_work=[
-            FuzzWork(
-                commit=one.commit, work=one.work, holder=one.holder, until=one.until,
-                tries=one.tries,
-            )
-            for one in found.at_work[:SHOWN]
-        ],
-        findings=[
-            FuzzFindingLine(
-                key=one.key, title=one.title, state=one.state, introduced_by=one.introduced_by,
-                branches=one.branches,
-            )
-            for one in sorted(found.findings, key=lambda one: one.state != "open")[:SHOWN]
-        ],
-        unreadable=found.unreadable[:SHOWN],
-        counts=counts,
-        coverage_mapped_at=found.coverage_mapped_at,
-        coverage_bytes=found.coverage_bytes,
-        branches=[
-            FuzzBranch(
-                name=one.name, state=one.state, last_checked_commit=one.last_checked_commit,
-                checked_at=one.checked_at, scheduled=one.scheduled,
-            )
-            for one in found.branches[:SHOWN]
-        ],
+        at_work=[message_of(FuzzWork, one) for one in found.at_work[:SHOWN]],
+        findings=[message_of(FuzzFindingLine, one) for one in ordered[:SHOWN]],
+        branches=[message_of(FuzzBranch, one) for one in found.branches[:SHOWN]],
         shares=[
-            FuzzShare(
-                combination=one.combination, seconds=one.ms / 1000, percent=one.percent,
-                why=one.why,
-            )
+            message_of(FuzzShare, one, seconds=one.ms / 1000)
             for one in (() if found.next_run is None else found.next_run.shares)
         ],
         unhealthy=[
-            FuzzAlarm(commit=one.commit, runs=one.runs, why=_alarm_text(one), at=one.at)
-            for one in found.unhealthy[:SHOWN]
+            message_of(FuzzAlarm, one, why=_alarm_text(one)) for one in found.unhealthy[:SHOWN]
         ],
-        lost_alarms=[
-            FuzzLostAlarm(
-                commit=one.commit, place=one.place, tries=one.tries, why=one.why,
-                next_at=one.next_at,
-            )
-            for one in found.lost_alarms[:SHOWN]
-        ],
-        untriaged=found.untriaged,
+        lost_alarms=[message_of(FuzzLostAlarm, one) for one in found.lost_alarms[:SHOWN]],
     )  # fmt: skip

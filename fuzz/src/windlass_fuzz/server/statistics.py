@@ -16,9 +16,10 @@ from windlass_fuzz.server.messages import (
     FuzzSeries,
     FuzzStatistics,
     FuzzTargetReached,
+    message_of,
 )
 from windlass_fuzz.state.pipeline import Pipeline
-from windlass_fuzz.statistics.history import DayPoint, history_file
+from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.statistics.summary import CommitSummary, Series, summarise
 
 DAYS: Final = 90
@@ -46,19 +47,10 @@ async def read_reached(pipeline: Pipeline, commit: str) -> FuzzReached:
     if not is_commit(commit):
         raise NotFound("commit", commit)
     known = await ReachRecords(pipeline).get(commit)
-    return FuzzReached(
-        commit=commit,
-        targets=[
-            FuzzTargetReached(
-                target=target,
-                functions=one.functions,
-                function_count=one.function_count,
-                line_count=one.line_count,
-                runs=one.runs,
-            )
-            for target, one in known.targets.items()
-        ],
-    )
+    targets = [
+        message_of(FuzzTargetReached, one, target=target) for target, one in known.targets.items()
+    ]
+    return FuzzReached(commit=commit, targets=targets)
 
 
 async def read_last_run(pipeline: Pipeline) -> str | None:
@@ -68,47 +60,18 @@ async def read_last_run(pipeline: Pipeline) -> str | None:
 
 
 def _series(one: Series) -> FuzzSeries:
-    return FuzzSeries(
-        target=one.target, engine=one.engine, combination=one.combination, runs=one.runs,
-        executions=one.executions, seconds=one.seconds, coverage=_known(one.coverage),
-        corpus=one.corpus, new_findings=one.new_findings, closed=one.closed,
-        days=[_day(day) for day in one.days[-DAYS:]],
-    )  # fmt: skip
-
-
-def _day(one: DayPoint) -> FuzzDay:
-    return FuzzDay(
-        day=one.day, runs=one.runs, executions=one.executions, seconds=one.seconds,
-        coverage=_known(one.coverage), corpus=one.corpus, new_findings=one.new_findings,
-        closed=one.closed,
-    )  # fmt: skip
+    days = [message_of(FuzzDay, day, coverage=_known(day.coverage)) for day in one.days[-DAYS:]]
+    return message_of(FuzzSeries, one, coverage=_known(one.coverage), days=days)
 
 
 def _commit(one: CommitSummary) -> FuzzCommitRuns:
-    return FuzzCommitRuns(
-        commit=one.commit, target=one.target, engine=one.engine, combination=one.combination,
-        runs=one.runs, unhealthy=one.unhealthy, executions=one.executions,
-        coverage=_known(one.coverage), gained=one.gained,
-        new_functions=one.new_functions, new_lines=one.new_lines,
-        new_inputs=one.new_inputs, new_findings=one.new_findings, closed=one.closed,
-        last_run_at=format_moment(one.last_at_ms),
-    )  # fmt: skip
+    ended = format_moment(one.last_at_ms)
+    return message_of(FuzzCommitRuns, one, coverage=_known(one.coverage), last_run_at=ended)
 
 
 def _report(one: ReportInfo) -> FuzzReportInfo:
-    return FuzzReportInfo(
-        commit=one.commit, made_at=format_moment(one.made_at_ms), inputs=one.inputs,
-        complete=one.complete, functions=one.functions, all_functions=one.all_functions,
-        lines=one.lines, all_lines=one.all_lines,
-        targets=[
-            FuzzReportTarget(
-                target=part.target, page=part.page, inputs=part.inputs, complete=part.complete,
-                functions=part.functions, all_functions=part.all_functions, lines=part.lines,
-                all_lines=part.all_lines, problem=part.problem,
-            )
-            for part in one.targets
-        ],
-    )  # fmt: skip
+    parts = [message_of(FuzzReportTarget, part) for part in one.targets]
+    return message_of(FuzzReportInfo, one, made_at=format_moment(one.made_at_ms), targets=parts)
 
 
 def _known(count: int) -> int | None:
