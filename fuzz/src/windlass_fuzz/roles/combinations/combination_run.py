@@ -23,6 +23,7 @@ from windlass_fuzz.findings.known import Catalogue
 from windlass_fuzz.findings.markdown import count_of
 from windlass_fuzz.findings.untriaged import Untriaged
 from windlass_fuzz.reach.run_measure import RunMeasure, RunReach
+from windlass_fuzz.roles.combinations.quiet import Quiet, is_busy, used_ms
 from windlass_fuzz.roles.combinations.while_fuzzing import WhileFuzzing
 from windlass_fuzz.roles.corpus import Corpus, prune
 from windlass_fuzz.roles.engine_factory import EngineFactory, cores_of, fresh_folder, memory_of
@@ -190,26 +191,25 @@ class CombinationRun:
             watching.cancel()
 
     async def _run_engine(self, session: Session, left_ms: int) -> Statistics:
-        """Runs the engine for its time, or until it has found nothing new for a while.
-
-        Then it runs in parts, each as long as it may be quiet.
-        """
-        quiet_ms = self.site.quiet_ms
-        if not quiet_ms:
+        """Runs the engine for its time, or in parts until it has found nothing new for a while."""
+        if not self.site.quiet_ms:
             return await session.engine.fuzz(self._plan(session, left_ms))
         clock = self.site.pipeline.runtime.clock
+        quiet = Quiet(self.site.quiet_ms, cores_of(self.combination.solver))
         end = clock.now_ms() + left_ms
         total: Statistics | None = None
         while (left_ms := end - clock.now_ms()) >= MIN_MS or total is None:
-            part_ms = min(quiet_ms, max(left_ms, MIN_MS))
+            began, used = clock.now_ms(), used_ms()
+            part_ms = max(min(quiet.part_ms, left_ms), MIN_MS)
             count = await session.engine.fuzz(self._plan(session, part_ms))
             before = -1 if total is None else total.coverage
             total = count if total is None else added(total, count)
             new = count.coverage > before if count.coverage >= 0 else count.new_inputs > 0
             if self.site.until_bug and count.bugs:
                 break
-            if not new and part_ms == quiet_ms:
-                self.site.notify(f"nothing new in {format_duration(quiet_ms)}: the run ends")
+            if quiet.note(new, clock.now_ms() - began, used_ms() - used, is_busy()):
+                said = format_duration(self.site.quiet_ms)
+                self.site.notify(f"nothing new in {said}: the run ends")
                 break
         return total
 
