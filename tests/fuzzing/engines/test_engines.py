@@ -231,6 +231,16 @@ def test_libfuzzer_finds_minimises_and_prunes(tmp_path: Path) -> None:
 
 
 @needs_clang
+def test_libfuzzer_says_where_an_input_hangs(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, timeout_ms=1_000, memory_mib=1024)
+    source = tmp_path / "target.c"
+    source.write_text(LIBFUZZER_TARGET.replace("abort()", "for (volatile int left = 1; left;) {}"))
+    compile_with("clang", "-g", "-fsanitize=fuzzer,address", source, bench.build / "target")
+    verdict = run(bench.engine("libfuzzer", binary="target").classify(bench.file("BU")))
+    assert (verdict.kind, verdict.frames) == ("timeout", ("explode",))
+
+
+@needs_clang
 def test_a_target_that_libfuzzer_cannot_run_does_not_count(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.script("target", "echo not a fuzzer; exit 1")
@@ -408,3 +418,26 @@ def compile_with(compiler: str, *words: Any) -> None:
     program = shutil.which(compiler)
     assert program is not None
     subprocess.run([program, *map(str, flags), "-o", str(output)], check=True, capture_output=True)
+
+
+HANGS = """
+#include <unistd.h>
+static volatile int left = 1;
+__attribute__((noinline)) static void count(void) { for (int n = 0; n < 9; n++) left = 1; }
+__attribute__((noinline)) static void loop(void) { while (left) count(); }
+__attribute__((noinline)) static void rest(void) { while (left) pause(); }
+int main(int words, char **given) {
+  if (given[1][1] == 'a') rest();
+  loop();
+}
+"""
+
+
+@pytest.mark.skipif(missing_reason("gdb") is not None, reason=missing_reason("gdb") or "")
+@pytest.mark.parametrize(("option", "loop"), [("work", "loop"), ("wait", "rest")])
+def test_a_debugger_says_where_a_program_hangs(tmp_path: Path, option: str, loop: str) -> None:
+    bench = Bench(tmp_path, timeout_ms=1_000)
+    (tmp_path / "hangs.c").write_text(HANGS)
+    compile_with("cc", "-g", "-O0", tmp_path / "hangs.c", bench.build / "hangs")
+    engine = bench.engine("command", argv=["{binaries}/hangs", option, "{input}"])
+    assert loop in run(engine.stack(bench.file("x")))

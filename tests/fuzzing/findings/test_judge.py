@@ -1,4 +1,4 @@
-"""How often an input failed, where runs are stopped by a limit."""
+"""How often an input failed where limits stop runs, and in which functions it hangs."""
 
 import math
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.running import run
 from windlass_fuzz.engines.engine import Verdict
+from windlass_fuzz.engines.signature import Signature, is_close, is_surely_same
 from windlass_fuzz.findings.judge import Judge, tries_needed
 
 BUG = Verdict("bug", "in f", source="stack")
@@ -59,3 +60,35 @@ def test_a_failure_that_came_every_time_needs_no_more_runs() -> None:
     assert tries_needed(5, 5) == 0
     assert tries_needed(4, 5) < tries_needed(2, 5) < tries_needed(1, 5)
     assert tries_needed(100, 2000) < tries_needed(1, 20)
+
+
+def hanging(*stacks: str) -> Judge:
+    """Returns the judge of a program that is stopped each time with the next of these stacks."""
+    engine: Any = Answers(*[Verdict("timeout", frames=tuple(one.split())) for one in stacks])
+    return Judge(engine, frozenset({"hang"}), lambda _: engine)
+
+
+def test_a_hang_is_named_by_the_functions_of_all_its_stacks() -> None:
+    judge = hanging("peek loop run all", "loop run all", "skip peek loop run all", "loop run all")
+    found = run(judge.reproduce(Path("input"), tries=3))
+    assert [one.title for one in found.signatures] == ["does not end in loop < run < all"]
+    again = hanging("peek loop run all", "peek loop run all")
+    known = Signature("hang", "does not end in peek < loop < run")
+    (same,) = run(again.reproduce(Path("input"), tries=2, known=known)).signatures
+    assert same.title == known.title
+
+
+def test_an_input_that_hangs_elsewhere_shows_another_hang() -> None:
+    known = Signature("hang", "does not end in loop < run < all")
+    judge = hanging("wait other run all", "other run all")
+    (other,) = run(judge.reproduce(Path("input"), tries=2, known=known)).signatures
+    assert other.title == "does not end in other < run < all"
+    assert not is_surely_same(other, {known.title})
+    assert is_close("does not end in peek < loop < run", known.title)
+    assert not is_close(other.title, known.title)
+
+
+def test_a_hang_without_a_stack_keeps_its_name() -> None:
+    known = Signature("hang", "does not end in loop")
+    (same,) = run(hanging("").reproduce(Path("input"), tries=1, known=known)).signatures
+    assert same.title == known.title

@@ -43,7 +43,54 @@ def inlined(functions: str) -> str:
     return program("  return value() & 0;", functions)
 
 
+def behind(overflow: bool, freed: bool) -> str:
+    """Returns a program with an overflow, and a use after free behind it, in one function."""
+    lines = ['  sum += row[3 + has("X")];'] * overflow
+    lines += [
+        "  char *copy = malloc(4);",
+        "  free(copy);",
+        '  sum += has("X") ? copy[0] : 0;',
+    ] * freed
+    body = "\n".join(lines)
+    parse = f"static volatile int sum, row[4];\nstatic void parse(void) {{\n{body}\n}}\n"
+    return program("  parse();", parse)
+
+
+ASSERTS = program("  parse();", 'static void parse(void) { assert(!has("X") && !has("Y")); }\n')
+MOVED = program('  if (has("Y")) check();', "static void check(void) { *(volatile int *)8 = 1; }\n")
+FOREVER = "for (volatile int left = 1; left;) {}"
+HANGS = program(
+    '  if (has("X")) one();\n  if (has("Y")) two();',
+    f"static void one(void) {{ {FOREVER} }}\nstatic void two(void) {{ {FOREVER} }}\n",
+)
+
 HISTORIES = (
+    History(
+        "two hangs are two findings, each with its own origin and fix",
+        {"good": FINE, "one": HANGS.replace('has("Y")', "0"), "both": HANGS,
+         "half": HANGS.replace('has("X")', "0"), "fix": FINE},
+        (Step("both", ("X", "Y"), 2), Step("half", (), 1), Step("fix", (), 0)),
+        (Expected("does not end in one", "closed", ("one",), "good", gone="half"),
+         Expected("does not end in two", "closed", ("both",), "one", gone="fix")),
+        settings=f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [hang]}}", long=True,
+    ),
+    History(
+        "a bug behind another one of the same function is a finding of its own",
+        {"good": behind(False, False), "first": behind(True, False), "second": behind(True, True),
+         "half": behind(False, True), "fix": behind(False, False)},
+        (Step("second", ("X",), 1), Step("half", ("X", "XX"), 2), Step("fix", (), 0)),
+        (Expected("overflow in parse", "closed", ("first",), "good", gone="fix"),
+         Expected("use-after-free in parse", "closed", ("half",), "good", gone="fix", exact=False,
+                  suspects=("first", "second", "half"))),
+        compiler="cc -g -O0 -fsanitize=address",
+    ),
+    History(
+        "a fix that leaves a part of a bug and moves it to another function closes nothing",
+        {"good": FINE, "bug": ASSERTS, "half": MOVED, "fix": FINE},
+        (Step("bug", ("X",), 1), Step("half", ("Y",), 2), Step("fix", (), 0)),
+        (Expected("assertion", "closed", ("bug",), "good", gone="fix"),
+         Expected("SIGSEGV in check", "closed", ("half",), "good", gone="fix", exact=False)),
+    ),
     History(
         "a bug that another caller shows is the same one, though nobody had time to date it",
         {"good": FINE, "bug": CALLERS},

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.fuzzing.config.test_settings import SETTINGS
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_solver import BROKEN, World
+from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
 from tests.fuzzing.trackers.servers import SECRET, Receiver, running
 from tests.support.running import run
 from windlass_fuzz.cli.report_output import say_triaged
@@ -20,6 +21,7 @@ from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.fuzzer import Fuzzer
 from windlass_fuzz.roles.triager import Triager, TriageReport
 
 LONG_MS = 600_000  # a limit, not a wait
@@ -180,6 +182,37 @@ def test_a_search_that_ran_out_of_time_is_continued(tmp_path: Path) -> None:
     (finding,) = run(findings_of(world))
     assert (finding.introduced_by, finding.last_good) == (bad, good)
     assert run(triage(world)).dated == [], "it is over"
+
+
+def test_a_fix_for_which_a_run_had_no_time_is_searched_for_by_a_job(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good, bad = world.commit("good"), world.commit("bad", solver_sh=BROKEN)
+    fix, later = world.commit("fix", solver_sh=FINE), world.commit("later", solver_sh=f"{FINE}#")
+    run(world.build_and_schedule(good, bad, fix, later))
+    run(leave(world, bad, "limit 0"))
+    run(triage(world))
+    assert run(triage(world)).dated == [], "nothing is closed"
+
+    async def recheck_late() -> None:
+        fuzzer = Fuzzer(world.solver, world.pipeline, world.work("fuzzer"))
+        await fuzzer.recheck(later)
+        await FindingStore(world.pipeline).update(
+            (await findings_of(world))[0].key, without_its_search
+        )
+
+    run(recheck_late())
+    (finding,) = run(findings_of(world))
+    assert (finding.closed_in, finding.ends) == (later, {})
+    assert run(triage(world)).dated == [finding.key]
+    (finding,) = run(findings_of(world))
+    assert finding.ends[later].culprit == fix
+    assert run(triage(world)).dated == [], "it is over"
+
+
+def without_its_search(known: Finding | None) -> Finding:
+    """Returns a closed finding as a run leaves it that has no time to search for the fix."""
+    assert known is not None
+    return replace(known, ends={})
 
 
 def test_the_time_line_goes_from_the_push_to_the_issue(

@@ -1,10 +1,11 @@
 """Plants bugs in real projects, lets the pipeline find them, and prints how well it did.
 
-    python -m tests.fuzzing.trial [--budget 10m] [--quiet 15s] [--keep DIR] [PROJECT ...]
+    python -m tests.fuzzing.trial [--budget 10m] [--quiet 15s] [--triage 5m] [--keep DIR]
+        [PROJECT ...]
 
 Each project is pushed to step by step. After each push `windlass fuzz run` manages, builds, fuzzes
-and files with a tracker on loopback; a tenth of the budget is for triage. All projects run at the
-same time.
+and files with a tracker on loopback; a tenth of the budget is for triage. `windlass fuzz triage`
+then does what that had no time for, as a fleet's jobs do. All projects run at the same time.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -42,6 +43,15 @@ bisect: build
 commits: {{window: all}}
 issues: {{project: trial/{name}, api: '{api}', per_run: 50, per_day: 1000}}
 """
+FIRST: Final = "20s"
+
+
+class Bounds(NamedTuple):
+    """How long each run of the fuzzer and each job for triage may take."""
+
+    budget: str
+    quiet: str
+    triage: str
 
 
 class Trial:
@@ -62,15 +72,21 @@ class Trial:
         text = SOLVER.format(name=self.name, repository=folder / "repository", api=api)
         (folder / f"{self.name}.yaml").write_text(text)
 
-    async def run(self, budget: str, quiet: str) -> None:
-        """Pushes and fuzzes; after the last push, an older commit is fuzzed once more."""
+    async def run(self, bounds: Bounds) -> None:
+        """Pushes and fuzzes; after the last push, an older commit is fuzzed once more.
+
+        The first push has no bug: it needs a build, not a search.
+        """
         clock = RealClock()
         for number in range(len(PUSHES)):
             began_ms = clock.now_ms()
             self.watch.history.push(number, began_ms)
             rounds = 2 if number == len(PUSHES) - 1 else 1
-            bounds = ("--rounds", str(rounds), "--budget", budget, "--until-quiet", quiet)
-            await self._windlass("run", *bounds)
+            budget = bounds.budget if number else FIRST
+            limits = ("--budget", budget, "--until-quiet", bounds.quiet)
+            await self._windlass("run", "--rounds", str(rounds), *limits)
+            if number:
+                await self._windlass("triage", "--budget", bounds.triage)
             said = await self._windlass("findings", "list", "--all", "--json")
             (self.folder / f"push-{number + 1}.json").write_text(said)
             self.findings = msgspec.json.decode(said, type=list[Finding])
@@ -95,14 +111,14 @@ class Trial:
         return said.decode()
 
 
-async def trial(names: list[str], folder: Path, budget: str, quiet: str) -> str:
+async def trial(names: list[str], folder: Path, bounds: Bounds) -> str:
     """Runs the trials of these projects and returns the score."""
     tracker = GitHubIssues()
     async with running(tracker):
         chosen = [one for one in PROJECTS if not names or one.source.name in names]
         trials = [Trial(one, folder / one.source.name, tracker.address) for one in chosen]
         try:
-            await asyncio.gather(*(one.run(budget, quiet) for one in trials))
+            await asyncio.gather(*(one.run(bounds) for one in trials))
         except asyncio.CancelledError:
             say("stopped: the score is of what was pushed until now")
     verdicts = [said for one in trials for said in one.watch.verdicts(one.findings)]
@@ -118,12 +134,14 @@ def main() -> None:
     options.add_argument(
         "--quiet", default="15s", help="end a run that finds nothing new for this long"
     )
+    options.add_argument("--triage", default="5m", help="time of the job after each run")
     options.add_argument("--keep", type=Path, help="keep repositories, buckets and logs here")
     options.add_argument("names", nargs="*", metavar="PROJECT")
     given = options.parse_args()
+    bounds = Bounds(given.budget, given.quiet, given.triage)
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.keep or Path(scratch)
-        say(asyncio.run(trial(given.names, folder.resolve(), given.budget, given.quiet)))
+        say(asyncio.run(trial(given.names, folder.resolve(), bounds)))
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ JANSSON: Final = Planted(
         "masked": Bug(
             "hang", "load.c",
             before("                t += length;\n", HANG.format("value >> 8 == 0xFF")),
-            ("does not end",),
+            ("does not end in lex_scan_string",),
         ),
         "partial": Bug(
             "assertion", "load.c", before(REAL, "    assert(lex->saved_text.length < 8);\n"),
@@ -251,7 +251,7 @@ TINYXML2: Final = Planted(
             "hang", "tinyxml2.cpp",
             (("    if ( this->CData() ) {\n        p = ",
               "    if ( this->CData() ) {\n        " + HANG.format("*p == ']'") + "        p = "),),
-            ("does not end",),
+            ("does not end in tinyxml2::XMLText::ParseDeep",),
         ),
         "reverted": Bug(
             "wrong answer", "tinyxml2.cpp",
@@ -318,7 +318,7 @@ MD4C: Final = Planted(
         ),
         "partial": Bug(
             "hang", "md4c.c", before(HR_LINE, "    " + HANG.format("n > 6")),
-            ("does not end",), half=before(HR_LINE, "    " + HANG.format("n > 9")),
+            ("does not end in md_is_hr_line",), half=before(HR_LINE, "    " + HANG.format("n > 9")),
         ),
         "unbuilt": Bug(
             "overflow", "md4c.c",

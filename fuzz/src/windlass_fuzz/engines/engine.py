@@ -49,7 +49,8 @@ class Verdict(NamedTuple):
 
     `failure` is the kind of bug, `frames` the functions that the title names, and `source` where it
     comes from: a title from the program's output may be improved by a stack. A `family` says that
-    the title is about the input; see `Signature`.
+    the title is about the input; see `Signature`. The `frames` of a timeout are the whole stack at
+    that moment, if the engine knows it.
     """
 
     kind: Kind
@@ -141,7 +142,9 @@ class Engine(Protocol):
         ...
 
     async def stack(self, path: Path) -> tuple[str, ...]:
-        """Returns the functions where an input breaks the build, innermost first, if known."""
+        """Returns the functions where an input breaks the build or hangs, innermost first, if
+        known.
+        """
         ...
 
     async def shrink(self, path: Path, into: Path, budget_ms: int) -> bool:

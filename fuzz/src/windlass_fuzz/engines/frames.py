@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from windlass_fuzz.config.finding_settings import SignatureSettings
@@ -31,6 +31,9 @@ _LIBRARY: Final = re.compile(
     r"\(?(?:/usr)?/lib(?:32|64)?/|\(?/usr/include/|\.so(?:\.\d+)*(?:\+|\)|$)|libsanitizer|"
     r"(?:^|/)sysdeps/|(?:^|/)nptl/|compiler-rt/"
 )
+
+
+_LINE: Final = re.compile(r"([^\s:]+):(\d+)(?::\d+)?$")
 
 
 class Frame(NamedTuple):
@@ -65,10 +68,26 @@ def frames_in(report: str) -> list[Frame]:
     ]
 
 
+def line_in(report: str, functions: Collection[str]) -> tuple[str, int] | None:
+    """Returns file and line of the innermost of these functions on the first stack of a report."""
+    for frame in frames_in(report):
+        place = _LINE.match(frame.place)
+        if place is not None and clean_function(frame.function) in functions:
+            return place[1], int(place[2])
+    return None
+
+
 def own_functions(
     frames: Sequence[Frame], rules: SignatureSettings, *, overflow: bool | None = None
 ) -> tuple[str, ...]:
-    """Returns the functions that identify a stack, innermost first, as many as the rules say.
+    """Returns the functions that identify a stack, innermost first, as many as the rules say."""
+    return own_stack(frames, rules, overflow=overflow)[: rules.frames]
+
+
+def own_stack(
+    frames: Sequence[Frame], rules: SignatureSettings, *, overflow: bool | None = None
+) -> tuple[str, ...]:
+    """Returns the program's own functions on a stack, innermost first.
 
     `overflow` says whether the stack was full; if unknown, a very deep one counts as full.
     """
@@ -77,7 +96,16 @@ def own_functions(
         own = [frame for frame in own if not frame.inlined] or own
     names = [clean_function(frame.function) for frame in own]
     full = len(frames) >= DEEPEST if overflow is None else overflow
-    return ((_recursive(names) if full else ()) or _without_loops(names))[: rules.frames]
+    return (_recursive(names) if full else ()) or _without_loops(names)
+
+
+def on_all(stacks: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Returns the functions on all stacks of a program that hangs, innermost first.
+
+    What its loop calls comes and goes.
+    """
+    first, *others = [one for one in stacks if one] or [()]
+    return tuple(name for name in first if all(name in other for other in others))
 
 
 def clean_function(name: str) -> str:

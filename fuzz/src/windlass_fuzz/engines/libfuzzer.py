@@ -22,6 +22,7 @@ from windlass_fuzz.engines.engine import (
     find_binary,
     parse_options,
 )
+from windlass_fuzz.engines.frames import frames_in, own_stack
 from windlass_fuzz.engines.sanitizers import report_before_limit, sanitizer_report
 from windlass_fuzz.engines.signature import crashed, signature_of
 from windlass_fuzz.engines.tool_runner import ToolRunner, last_line
@@ -70,7 +71,9 @@ class LibFuzzerEngine:
         large = ended.reason == "memory" or ended.code == MEMORY_CODE
         report = sanitizer_report(errors)
         if (slow or large) and report_before_limit(errors) is None:
-            return Verdict("timeout" if slow else "memory", output=output)
+            frames = frames_in(report.text) if slow and report is not None else []
+            stack = own_stack(frames, self._target.signature, overflow=False)
+            return Verdict("timeout" if slow else "memory", output=output, frames=stack)
         if report is None and STARTED not in errors and not crashed(ended):
             return Verdict("unsupported", output=output)  # no driver, or a library is missing
         if report is None and ended.ok:

@@ -8,11 +8,11 @@ the bug changes.
 import hashlib
 import re
 import signal
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from windlass_fuzz.config.finding_settings import FailureKind, SignatureSettings
-from windlass_fuzz.engines.frames import clean_function, frames_in, own_functions
+from windlass_fuzz.engines.frames import clean_function, frames_in, on_all, own_functions
 from windlass_fuzz.engines.input_words import InputWords, ProgramText
 from windlass_fuzz.engines.sanitizers import (
     SanitizerReport,
@@ -67,6 +67,7 @@ _BAD_ADDRESS: Final = re.compile(
     r"^SIG(?:SEGV|BUS)$|^(?:HW)?AddressSanitizer: (?!stack-overflow|FPE|ILL|ABRT|TRAP)|"
     r"out of bounds|null pointer|misaligned|insufficient space|pointer index"
 )
+HANG: Final = "does not end"
 OUT_OF_MEMORY: Final = ("std::bad_alloc", "out of memory", "MemoryError", "Cannot allocate memory")
 
 
@@ -121,6 +122,18 @@ def signature_of(
     return found._replace(title=found.title[:TITLE_LENGTH])
 
 
+def hang_in(stacks: Iterable[Sequence[str]], count: int, known: Signature | None) -> Signature:
+    """Returns the name of a hang during which these stacks were seen.
+
+    If all of them are within the place of the `known` hang, it is that one.
+    """
+    stack = on_all(stacks)
+    place = (stack_of_title(known.title) if known else [])[:1]
+    frames = stack[stack.index(place[0]) if set(place) & set(stack) else 0 :][:count]
+    title = f"{HANG} in {' < '.join(frames)}" if frames else HANG
+    return Signature("hang", title[:TITLE_LENGTH], frames, "stack" if frames else "output")
+
+
 def start_of_failure(output: str) -> int:
     """Returns where the line about the failure begins; 0 if there is none."""
     starts = [start_of_report(output)]
@@ -164,9 +177,11 @@ def is_close(title: str, other: str) -> bool:
     memory errors.
 
     A bad address causes different errors depending on where it points; callers of the function may
-    differ.
+    differ. A hang may be seen in what its loop calls.
     """
     (how, place), (way, there) = _how_and_where(title), _how_and_where(other)
+    if how == way == HANG:
+        return place in stack_of_title(other) or there in stack_of_title(title)
     if not place or place != there:
         return False
     return how == way or all(_BAD_ADDRESS.search(one) is not None for one in (how, way))
@@ -193,6 +208,17 @@ def innermost(title: str) -> str:
     """
     name = _how_and_where(title)[1].rpartition(" ")[2].rpartition("::")[2]
     return name if name.isidentifier() else ""
+
+
+def places_of(titles: Iterable[str]) -> set[str]:
+    """Returns the innermost functions that these titles name."""
+    return {stack[0] for title in titles if (stack := stack_of_title(title))}
+
+
+def stack_of_title(title: str) -> list[str]:
+    """Returns the functions that a title names, innermost first."""
+    _, said, stack = title.rpartition(" in ")
+    return stack.split(" < ") if said else []
 
 
 def claim_of(one: Signature) -> str:

@@ -36,7 +36,8 @@ Probe = Callable[[str], Awaitable[Outcome]]
 class Question:
     """What a search asks of each build: an input, how often to run it, and until when.
 
-    `names` are the bug's names. Without them, any failure counts as the bug. A flaky input is fine
+    `names` are the bug's names. Without them, any failure counts as the bug. `others` are names of
+    other bugs. A flaky input is fine
     only if it ran as often as `needed`. `known` is how it fails, and `checker` what a build needs
     to report that.
     """
@@ -50,10 +51,11 @@ class Question:
     needed: int = 0
     known: Signature | None = None
     checker: str = ""
+    others: frozenset[str] = frozenset()
 
     def fits(self, result: Reproduction) -> bool:
         """Returns whether a failure is surely the bug that the search is about."""
-        found = result.signatures
+        found = [one for one in result.signatures if one.title not in self.others]
         return not self.names or any(is_surely_same(one, self.names) for one in found)
 
 

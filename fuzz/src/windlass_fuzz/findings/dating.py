@@ -59,9 +59,11 @@ class Dating:
         tries, slow = self.bisector.tries_of(one), finding.kind in Slow
         needed = tries_needed(one.shown, one.tried)
         how = Signature(finding.kind, finding.title)
+        others = {name for other in self.catalogue.findings.values() for name in other.names}
         return Question(
-            path, one.name, tries, slow, self.deadline_ms, names, needed, how, checker_for(one)
-        )
+            path, one.name, tries, slow, self.deadline_ms, names, needed, how, checker_for(one),
+            frozenset(others - names),
+        )  # fmt: skip
 
     async def date(
         self, known: Finding | None, finding: Finding, questions: Sequence[Question]

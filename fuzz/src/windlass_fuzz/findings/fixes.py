@@ -43,14 +43,15 @@ class FixSearch:
     async def _search(self, finding: Finding, commit: str) -> None:
         dating = self._main
         known = finding.ends.get(commit)
-        if known is not None and not await dating.bisector.could_narrow(known):
+        bisector = dating.bisector
+        if known is not None and not (known.cut_short or await bisector.could_narrow(known)):
             return
 
         async def gone(other: str) -> Outcome:
             return await self._gone(finding, other)
 
         found = await dating.bisector.fix(commit, dating.deadline_ms, gone)
-        if known is not None and found.width >= known.width and found.tried == known.tried:
+        if known is not None and not _is_better(known, found):
             return
         after = await dating.store.update(
             finding.key, lambda now: _ended(now or finding, found, commit)
@@ -82,6 +83,13 @@ class FixSearch:
             ]  # fmt: skip
             self._questions[finding.key, name] = await dating.questions(finding, inputs)
         return self._questions[finding.key, name]
+
+
+def _is_better(known: Fix, found: Fix) -> bool:
+    """Returns whether a search replaces an earlier result; one that was not cut short may."""
+    if found.width == known.width:
+        return (found.tried, found.cut_short) != (known.tried, known.cut_short)
+    return found.width < known.width or (known.cut_short and not found.cut_short)
 
 
 def _ended(known: Finding, found: Fix, commit: str) -> Finding:

@@ -10,7 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 from windlass_fuzz.config.finding_settings import FailureKind
 from windlass_fuzz.engines.engine import Engine, Verdict
-from windlass_fuzz.engines.signature import Signature, with_stack
+from windlass_fuzz.engines.frames import on_all
+from windlass_fuzz.engines.signature import DEFAULT_RULES, HANG, Signature, hang_in, with_stack
 from windlass_fuzz.findings.evidence import REFUSED
 
 TRIES: Final = 5
@@ -30,7 +31,10 @@ Slow = ("timeout", "hang")
 
 
 class Observation(NamedTuple):
-    """How one run went; `why` explains an unclear result, `stopped` means that a limit ended it."""
+    """How one run went; `why` explains an unclear result, `stopped` means that a limit ended it.
+
+    `stack` are the functions that a limit ended, if known.
+    """
 
     outcome: Outcome
     signature: Signature | None = None
@@ -38,6 +42,7 @@ class Observation(NamedTuple):
     why: str = ""
     refused: bool = False
     stopped: bool = False
+    stack: tuple[str, ...] = ()
 
 
 class Reproduction(NamedTuple):
@@ -62,11 +67,15 @@ class Reproduction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges runs of one build. `engine_with` returns its engine with another time limit."""
+    """Judges runs of one build. `engine_with` returns its engine with another time limit.
+
+    As many `frames` name a hang.
+    """
 
     engine: Engine
     kinds: Collection[FailureKind]
     engine_with: Callable[[float], Engine]
+    frames: int = DEFAULT_RULES.frames
 
     async def look(self, path: Path, *, deep: bool = False, slow: bool = False) -> Observation:
         """Runs an input once.
@@ -97,11 +106,12 @@ class Judge:
         """Runs an input several times; failures are examined until a stack names one.
 
         Once it is `late`, an input that did not fail yet says nothing. If it is `known` as a hang,
-        it need not prove again that it never ends.
+        it need not prove again that it never ends; its stacks show whether it is in another place.
         """
         hang = known if known is not None and known.kind == "hang" else None
         shown = tried = looked = 0
         signatures: dict[str, Signature] = {}
+        stacks: list[tuple[str, ...]] = []
         last: Observation | None = None
         unclear, refused = "", False
         for number in range(tries):
@@ -120,7 +130,10 @@ class Judge:
                 last = seen
                 hang = seen.signature if seen.signature.kind == "hang" else hang
                 found = hang if hang and seen.signature.kind == "timeout" else seen.signature
+                stacks += [seen.stack] if found is hang and seen.stack else []
                 signatures.setdefault(found.title, found)
+        if hang and stacks:
+            signatures[hang.title] = hang_in(stacks, self.frames, hang)
         named = tuple(signatures.values())
         return Reproduction(shown, tried, _stacked(named), last, unclear, refused)
 
@@ -143,15 +156,18 @@ class Judge:
         if not (deep and "hang" in self.kinds):
             return self._limit("timeout", "needs too much time", verdict)
         patient = await self.engine_with(PATIENCE).classify(path)
-        if patient.kind == "timeout":
-            return self._limit("hang", "does not end", verdict)
-        return self._limit("timeout", "needs too much time", verdict)
+        if patient.kind != "timeout":
+            return self._limit("timeout", "needs too much time", verdict)
+        stacks = [one.frames for one in (verdict, patient) if one.frames]
+        stack = on_all(stacks) or await self.engine.stack(path)
+        seen = self._limit("hang", HANG, verdict)
+        return seen._replace(signature=hang_in([stack], self.frames, None), stack=stack)
 
     def _limit(self, kind: FailureKind, title: str, verdict: Verdict) -> Observation:
         wanted = kind in self.kinds or (kind in Slow and any(k in self.kinds for k in Slow))
         if not wanted:
             return Observation("unclear", output=verdict.output, why=title, stopped=True)
-        return Observation("fails", Signature(kind, title), verdict.output)
+        return Observation("fails", Signature(kind, title), verdict.output, stack=verdict.frames)
 
 
 def _stacked(found: tuple[Signature, ...]) -> tuple[Signature, ...]:

@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -16,16 +17,16 @@ from msgspec.structs import replace
 from windlass.ports.clock import Clock
 from windlass_fuzz.engines.signature import (
     Signature,
-    innermost,
     is_close,
     is_surely_same,
     key_of,
     may_be_same,
 )
-from windlass_fuzz.findings.bisect import Bisector
+from windlass_fuzz.findings.bisect import Bisector, Question
 from windlass_fuzz.findings.evidence import (
     Where,
     checker_for,
+    first_evidence,
     inputs_for,
     inputs_of,
     missing_runs,
@@ -40,12 +41,14 @@ from windlass_fuzz.findings.record import (
     excerpt_of,
     shorten,
 )
+from windlass_fuzz.findings.same_bug import SameBug
 from windlass_fuzz.findings.sightings import (
     ANYWHERE,
     checked,
     is_gone,
     mark_closed,
     reopened,
+    with_masked,
 )
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.state.state_file import UnreadableState
@@ -240,6 +243,8 @@ class KnownFindings:
             if gone and self.catalogue.may_wait(finding):
                 await self._doubt(finding, f"inputs of {commit[:12]} wait for triage")
                 continue
+            if gone and await self._goes_on(finding, commit, sighted):
+                continue
             if self.branches is not None and self.branches.concerns(finding):
                 finding = await self._judge_branches(finding, commit if gone else None)
             quarantined = finding.state == "quarantined"
@@ -248,6 +253,43 @@ class KnownFindings:
             elif gone and await self._comes_after_all(finding, commit):
                 closed.append(await self._close(finding, commit))
         return closed
+
+    async def _goes_on(self, finding: Finding, commit: str, sighted: set[str]) -> bool:
+        """Returns whether an input of a new finding showed this one before; then it keeps that.
+
+        The fix may be incomplete and have changed how the rest of the bug fails.
+        """
+        same = SameBug(self.bisector)
+        earlier = await same.earlier(finding, commit)
+        known = Signature(finding.kind, finding.title)
+        for other in [self.catalogue.findings[key] for key in sorted(sighted)]:
+            path = self._path(other, other.input)
+            shown = Signature(other.kind, other.title, tuple(other.frames))
+            own = other.found_in == commit and other.combination == self.where.combination
+            if not (earlier and own and await self.store.fetch_input(other, path)):
+                continue
+            question = Question(
+                path, other.input, TRIES, finding.kind in Slow, self.deadline_ms, finding.names,
+                known=known,
+            )  # fmt: skip
+            ran = await self.bisector.run(earlier, question)
+            if ran is None or not ran.shown or not question.fits(ran):
+                continue
+            if await same.is_elsewhere(finding, finding.title, shown, commit):
+                continue
+            name = await self.store.put_input(finding.key, path.read_bytes(), path.suffix)
+            kept = KeptInput(
+                name=name, size=other.size, title=finding.title, found_in=earlier,
+                shown=ran.shown, tried=ran.tried, checker=inputs_of(finding)[0].checker,
+                combinations=first_evidence(self.where, earlier),
+            )  # fmt: skip
+            result = Reproduction(other.shown, other.tried, (shown,))
+            change = partial(
+                with_masked, one=kept, commit=commit, ran=result, by=other.key, where=self.where
+            )
+            self.catalogue.put(await self.store.update(finding.key, change))
+            return True
+        return False
 
     async def note_missing(self, commit: str, reasons: Mapping[str, str]) -> None:
         """Records which findings cannot be closed because combinations did not run, and why."""
@@ -365,14 +407,25 @@ class KnownFindings:
             elif titles and self.catalogue.is_live(before[name].masked_by):
                 # the finding that hid this one has another name
                 masks[name] = before[name].masked_by
-            elif titles and (
-                self._is_another(ran.finding, result.signatures[0], fresh)
-                or await self._is_elsewhere(
-                    ran.finding, before[name].title, result.signatures[0], commit
-                )
-            ):
+            elif titles and await self._hides(ran.finding, before[name], result, commit, fresh):
                 masks[name] = key_of(titles[0])
         return masks
+
+    async def _hides(
+        self, finding: Finding, one: KeptInput, ran: Reproduction, commit: str, fresh: set[str]
+    ) -> bool:
+        """Returns whether an unknown failure is another bug that hides this one.
+
+        A finding that was itself found behind another one is not split by where it fails: its place
+        may just vary.
+        """
+        shown, same = ran.signatures[0], SameBug(self.bisector)
+        if self._is_another(finding, shown, fresh):
+            return True
+        if await same.was_behind(finding, shown, ran.last, commit):
+            return True
+        moved = not self.catalogue.hides(finding.key)
+        return moved and await same.is_elsewhere(finding, one.title, shown, commit)
 
     def _is_another(self, finding: Finding, shown: Signature, fresh: set[str]) -> bool:
         """Returns whether an unknown failure is another bug, not this one renamed.
@@ -385,27 +438,6 @@ class KnownFindings:
         if is_surely_same(shown, finding.names):
             return False
         return not finding.live or (shown.title in fresh and finding.size > 0)
-
-    async def _is_elsewhere(
-        self, finding: Finding, before: str, shown: Signature, commit: str
-    ) -> bool:
-        """Returns whether an input now fails in another function, and neither function was renamed.
-
-        The function where it failed `before` still exists, and the other one existed then. A
-        finding that was itself found behind another one is not split: its place may just vary.
-        """
-        there, here = innermost(before), innermost(shown.title)
-        callers = any(there == innermost(f" in {one}") for one in shown.frames) or any(
-            here == innermost(f" in {one}") for one in finding.frames
-        )  # one was inlined into the other, or not
-        same = is_surely_same(shown, finding.names) or not there or not here
-        if same or callers or self.catalogue.hides(finding.key):
-            return False
-        earlier = next((one for one in reversed(finding.seen_in) if one != commit), None)
-        mirror = self.bisector.mirror
-        if earlier is None or not await mirror.has(earlier):
-            return False
-        return await mirror.defines(earlier, here) and await mirror.defines(commit, there)
 
     async def _fresh(self, ran: list[_Ran], crashes: Path) -> set[str]:
         """Returns the failures that have nothing to do with one finding's inputs.

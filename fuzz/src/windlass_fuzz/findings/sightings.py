@@ -103,6 +103,18 @@ def checked(
     return after
 
 
+def with_masked(
+    known: Finding | None, *, one: KeptInput, commit: str, ran: Reproduction, by: str, where: Where
+) -> Finding:
+    """Adds an input that showed a finding, and that shows the finding `by` with this commit."""
+    assert known is not None
+    after = msgspec.structs.replace(known, inputs=[*inputs_of(known), one])
+    after = checked(after, commit, {one.name: ran}, {one.name: by}, where)
+    return msgspec.structs.replace(
+        after, input=known.input, size=known.size, shown=known.shown, tried=known.tried
+    )
+
+
 def is_gone(finding: Finding, commit: str) -> bool:
     """Returns whether every kept input ran fine with this commit, or is no evidence."""
     return not _doubtful(inputs_of(finding), commit)

@@ -12,7 +12,7 @@ import msgspec
 from windlass.ports.clock import Clock
 from windlass_fuzz.engines.input_words import ProgramText, has_checker
 from windlass_fuzz.engines.sanitizers import checker_of
-from windlass_fuzz.engines.signature import Signature, claim_of, innermost, key_of
+from windlass_fuzz.engines.signature import Signature, claim_of, key_of
 from windlass_fuzz.findings.bisect import Question
 from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.dating import Dated, Dating
@@ -39,6 +39,7 @@ from windlass_fuzz.findings.record import (
     excerpt_of,
     shorten,
 )
+from windlass_fuzz.findings.same_bug import SameBug
 from windlass_fuzz.findings.sightings import ANYWHERE, compared
 from windlass_fuzz.findings.store import FindingStore, input_name
 from windlass_fuzz.findings.untriaged import KEPT
@@ -46,6 +47,7 @@ from windlass_fuzz.state.state_file import UnreadableState
 
 MAX_FILES: Final = 5_000
 LOOKS: Final = 4
+GROUPING: Final = 3  # a third of the time is for running each input once
 MORE_LOOKS: Final = 16  # tries for inputs that did not fail in the first ones
 MAX_QUIET: Final = 20  # maximum of such inputs
 SHARE: Final = 2  # of this many inputs of a finding, one is kept as it was found
@@ -158,15 +160,18 @@ class Triage:
     async def _group(self, crashes: Path) -> list[Failure]:
         """Returns the failures with their inputs, unknown ones first.
 
-        Every file is run once. A failure that needs a stack for its name takes longer, so inputs
-        that look different take turns.
+        Every file is run once, in a part of the time: what was found has to be examined, too. A
+        failure that needs a stack for its name takes longer, so inputs that look different take
+        turns.
         """
+        until = self.clock.now_ms() + (self.deadline_ms - self.clock.now_ms()) // GROUPING
         files = _different(sorted((p for p in crashes.iterdir() if p.is_file()), key=_by_turn))
         failures: dict[str, Failure] = {}
         unnamed: dict[str, list[_Seen]] = {}
         quiet: list[Path] = []
         for number, path in enumerate(files):
-            if number >= MAX_FILES or (self._late() and (failures or unnamed)):
+            late = self.clock.now_ms() >= until
+            if number >= MAX_FILES or (late and (failures or unnamed)):
                 self.left += files[number:]
                 self.catalogue.unseen = True
                 break
@@ -296,41 +301,23 @@ class Triage:
 
         A search for its origin that ran out of time goes on first.
         """
-        bisector, signature = self.dating.bisector, failure.signature
-        path = failure.paths[0]
+        same, signature, path = SameBug(self.dating.bisector), failure.signature, failure.paths[0]
         tries = tries_for(again.shown, again.tried, self.tries)
         needed = tries_needed(again.shown, again.tried)
         question = Question(
             path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
         )
         similar = self.catalogue.with_callers_of(signature)
-        renamed = [one for one in similar if await self._was_renamed(one, signature, commit)]
+        renamed = [one for one in similar if await same.was_renamed(one, signature, commit)]
         for close in self.catalogue.close_to(signature) + renamed:
             if close.origins and close.origins[-1].cut_short and not self.dating.late():
                 await self.dating.again(close)
             one = self.catalogue.findings[close.key]
-            for origin in one.origins:
-                other = origin.combination != self.where.combination
-                if other or origin.gone_in is not None or origin.last_good is None:
-                    continue
-                ends = (origin.first_bad, "fails"), (origin.last_good, "fine")
-                if all([await bisector.answer(at, question) == said for at, said in ends]):
-                    return one
+            if await same.was_behind(one, signature, again.last, commit):
+                continue
+            if await same.came_together(one, question):
+                return one
         return None
-
-    async def _was_renamed(self, finding: Finding, shown: Signature, commit: str) -> bool:
-        """Returns whether each function is defined only in the commit in which it fails."""
-        there, here = innermost(finding.title), innermost(shown.title)
-        mirror = self.dating.bisector.mirror
-        if not there or not here or not await mirror.has(finding.found_in):
-            return False
-        moved = [(finding.found_in, there, here), (commit, here, there)]
-        return all(
-            [
-                await mirror.defines(at, its_own) and not await mirror.defines(at, other)
-                for at, its_own, other in moved
-            ]
-        )
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:
         """Returns the rest of an input without the parts that a finding is about, if that fails
@@ -581,9 +568,10 @@ def _in_turn(groups: list[list[_Seen]]) -> list[_Seen]:
 
 
 def _with_stack(failure: Failure, again: Reproduction) -> Failure:
-    """Returns the failure with its place, if a debugger has seen it only now."""
+    """Returns the failure with its place, if only more runs have shown it."""
     found = next((one for one in again.signatures if one.source == "stack"), None)
-    if found is None or failure.signature.source != "output":
+    hang = found is not None and found.kind == failure.signature.kind == "hang"
+    if found is None or not (hang or failure.signature.source == "output"):
         return failure
     return failure._replace(signature=found)
 

@@ -49,6 +49,7 @@ class EngineFactory:
             self.engine(binaries),
             self._solver.kinds,
             lambda patience: self.engine(binaries, patience),
+            self._solver.signature.frames,
         )
 
 

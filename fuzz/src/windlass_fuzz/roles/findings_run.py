@@ -101,8 +101,7 @@ class FindingsRun:
         known = await self._known(build, deadline_ms, works)
         known.sickness = sickness
         await known.check(commit, crashes)
-        left = max(deadline_ms - self.pipeline.now_ms(), 0)
-        triage = await self._triage(build, known, deadline_ms, deadline_ms - left // DATING)
+        triage = await self._triage(build, known, deadline_ms)
         await triage.dating.date_reopened(known.reopened, commit)
         found = await triage.run(crashes, commit)
         return Examined(known, triage, found)
@@ -178,16 +177,15 @@ class FindingsRun:
             known.catalogue = self.catalogue
         return known
 
-    async def _triage(
-        self, build: LocalBuild, known: KnownFindings, deadline_ms: int, until_ms: int | None = None
-    ) -> Triage:
-        """Returns the triage until `until_ms`, whose searches for origins end at the deadline."""
+    async def _triage(self, build: LocalBuild, known: KnownFindings, deadline_ms: int) -> Triage:
+        """Returns the triage, whose searches for origins may go on until the deadline."""
+        left = max(deadline_ms - self.pipeline.now_ms(), 0)
         scratch = fresh_folder(self.work / "triage")
         clock = self.pipeline.runtime.clock
         dating = self._dating(known.bisector, known.catalogue, scratch, deadline_ms)
         return Triage(
             known.judge, str(self.solver.engine["name"]), build.folder, dating, self.store,
-            scratch, clock, deadline_ms if until_ms is None else until_ms, known.catalogue,
+            scratch, clock, deadline_ms - left // DATING, known.catalogue,
             Claims(self.pipeline, deadline_ms), self.notify, where=self.where,
             moments=await self._moments(build),
         )  # fmt: skip

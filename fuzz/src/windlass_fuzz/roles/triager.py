@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from windlass_fuzz.builds.build_cache import BuildCache
 from windlass_fuzz.config.combinations import combinations_of
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.findings.claims import Claims
@@ -19,8 +18,7 @@ from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.report import time_line
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import Untriaged, count_untriaged
-from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite
-from windlass_fuzz.roles.engine_factory import fresh_folder
+from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite, fix_search
 from windlass_fuzz.roles.findings_run import FindingsRun
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.leases import is_live
@@ -31,7 +29,8 @@ from windlass_fuzz.trackers.filing import update_issues
 class TriageReport(msgspec.Struct, kw_only=True):
     """The result of a run: keys of findings, addresses of issues, and how many inputs wait.
 
-    `times` are the time lines of the findings that it found or filed.
+    It searched for the origins or fixes of those that are `dated`. `times` are the time lines of
+    the findings that it found or filed.
     """
 
     findings: list[str] = []
@@ -53,16 +52,23 @@ class Triager:
     _issues: list[str] = field(default_factory=list)
 
     async def run_once(self) -> TriageReport:
-        """Triages inputs that wait, continues searches that ran out of time, and files issues."""
+        """Continues searches that ran out of time, triages inputs that wait, and files issues.
+
+        A bug that only has to be dated before it is filed comes first.
+        """
         deadline_ms = self.pipeline.now_ms() + (self.budget_ms or self.solver.findings.triage_ms)
         store = FindingStore(self.pipeline)
-        undated = [one async for one in store.all(self.notify) if _wants_search(one)]
+        known = [one async for one in store.all(self.notify)]
+        undated = [one for one in known if _wants_search(one)]
         found: list[Finding] = []
-        if undated or await count_untriaged(self.pipeline):
+        if undated or any(_wants_end(one) for one in known) or await count_untriaged(self.pipeline):
             mirror = Mirror(self.solver.repository, self.work / "mirror.git")
             await mirror.fetch()
+            half_ms = (self.pipeline.now_ms() + deadline_ms) // 2
+            undated = [one for one in undated if await self._date(mirror, one, half_ms)]
+            await self._file()
             found = await self._triage(mirror, deadline_ms)
-            undated = [one for one in undated if await self._date(mirror, one, deadline_ms)]
+            undated += await self._date_ends(mirror, store, deadline_ms)
         await self._file()
         touched = [finding.key for finding in (*found, *undated)]
         told = [one async for one in store.all(self.notify)
@@ -107,12 +113,38 @@ class Triager:
                 await searching.again(finding)
         return ours
 
+    async def _date_ends(
+        self, mirror: Mirror, store: FindingStore, deadline_ms: int
+    ) -> list[Finding]:
+        """Searches for fixes, and since when bugs are on their branches; returns those findings."""
+        catalogue = Catalogue()
+        await catalogue.add_new(store, self.notify)
+        wanted = [one for one in catalogue.findings.values() if _wants_end(one)]
+        runs = self._runs(mirror)
+        searching = fix_search(runs, catalogue, deadline_ms)
+        done = []
+        for finding in wanted:
+            async with Claims(self.pipeline, deadline_ms).of(finding.key) as ours:
+                if not ours or self.pipeline.now_ms() >= deadline_ms:
+                    continue
+                if finding.live:
+                    one = Catalogue({finding.key: finding})
+                    handling = runs[0].findings(runs[0].builds("builds"))
+                    await handling.date_on_branches(one, deadline_ms)
+                else:
+                    await searching.run([finding])
+                done.append(finding)
+        return done
+
+    def _runs(self, mirror: Mirror) -> list[CombinationRun]:
+        site = RunSite(
+            self.pipeline, self.work, mirror, self.work / "checkout", "", notify=self.notify
+        )
+        return [CombinationRun(one, site) for one in combinations_of(self.solver)]
+
     def _handling(self, mirror: Mirror, combination: str) -> FindingsRun:
-        one = next(one for one in combinations_of(self.solver) if one.name == combination)
-        sources = self.work / "checkout"
-        site = RunSite(self.pipeline, self.work, mirror, sources, "", notify=self.notify)
-        builds = BuildCache(self.pipeline, fresh_folder(self.work / "builds"), combination)
-        return CombinationRun(one, site).findings(builds)
+        run = next(one for one in self._runs(mirror) if one.combination.name == combination)
+        return run.findings(run.builds("builds"))
 
     async def _file(self) -> None:
         self._issues += await update_issues(self.solver, self.pipeline, self.notify)
@@ -122,3 +154,12 @@ def _wants_search(finding: Finding) -> bool:
     """Returns whether the search for a bug's origin was not made, or ran out of time."""
     origin = finding.current_origin
     return finding.live and (origin is None or origin.cut_short)
+
+
+def _wants_end(finding: Finding) -> bool:
+    """Returns whether nobody had time to search for its fix, or since when a branch has it."""
+    if finding.live:
+        return any(
+            one.watched and one.state == "alive" and one.since is None for one in finding.branches
+        )
+    return any(at not in finding.ends or finding.ends[at].cut_short for at in finding.fixes)

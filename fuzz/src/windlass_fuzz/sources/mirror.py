@@ -321,6 +321,23 @@ class Mirror:
                 return True
         return False
 
+    async def line(self, commit: str, file: str, number: int) -> str:
+        """Returns a line of a file that a build named by a path of its own; "" if there is none."""
+        names = await _git(self._folder, "ls-tree", "-r", "--name-only", "-z", commit)
+        fitting = [one for one in names.split("\0") if one and f"/{file}".endswith(f"/{one}")]
+        if not fitting:
+            return ""
+        text = await _git(self._folder, "show", f"{commit}:{max(fitting, key=len)}")
+        return "".join(text.splitlines()[number - 1 : number]).strip()
+
+    async def has_text(self, commit: str, text: str) -> bool:
+        """Returns whether a line in the sources of a commit contains a text."""
+        try:
+            await _git(self._folder, "grep", "-q", "-I", "-F", "-e", text, commit, "--")
+        except GitFailed:
+            return False
+        return True
+
     async def asserts(self, commit: str) -> bool:
         """Returns whether the sources of a commit contain an assertion."""
         words = ("grep", "-q", "-I", "-w", "-E", "-e", r"assert[[:space:]]*\(", commit, "--")
