@@ -56,6 +56,24 @@ def test_the_dashboard_needs_no_import_of_its_own_and_loads_no_server() -> None:
     assert not {"uvicorn", "windlass.server", "aiohttp"} & set(names)
 
 
+def test_the_process_of_a_function_loads_neither_log_nor_http_client() -> None:
+    names = loaded_by("import windlass.executors.python.child")
+    assert not {"aiohttp", "rich", "structlog", "windlass.plugins"} & set(names)
+    assert len(names) <= 220, names
+
+
+def test_a_server_loads_an_http_client_only_to_call_others() -> None:
+    names = loaded_by("import windlass.cli.commands.start.server")
+    assert "windlass.server.serve" in names
+    assert not {"aiohttp", "windlass.client.webhooks"} & set(names)
+
+
+def test_a_log_loads_no_colors_for_tracebacks() -> None:
+    names = loaded_by("import windlass.cli.app\nwindlass.cli.app._prepare(['server'])")
+    assert "structlog" in names
+    assert "rich" not in names
+
+
 def test_every_public_name_is_found_and_listed() -> None:
     assert set(windlass.__all__) == set(windlass._MODULES)
     for name in windlass.__all__:

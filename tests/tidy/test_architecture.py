@@ -20,7 +20,7 @@ from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.access.rights import Role
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.worker.bridge import BridgeGateway
 from windlass.clock import RealChance, RealClock
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.attempt.secrets import load_secrets

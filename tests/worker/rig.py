@@ -29,7 +29,7 @@ from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.health import HealthLoop
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.operations.attempts import AttemptSteps
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway

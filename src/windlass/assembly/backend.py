@@ -8,13 +8,12 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from windlass.assembly.stores import Opening, open_blobs, open_store
-from windlass.client.webhooks import HttpCourier
 from windlass.clock import RealChance, RealClock, RealSecrets
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.pools.pools import Pool
 from windlass.domain.rows.events import Level
-from windlass.domain.values.addresses import parse_networks
+from windlass.domain.values.addresses import Network, parse_networks
 from windlass.engine.access import Access, SignedTokens
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
@@ -34,7 +33,7 @@ from windlass.engine.pools.pools import Pools
 from windlass.engine.schedules.reactions import Reactions
 from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
-from windlass.executors import load_kinds
+from windlass.executors.loading import load_kinds
 from windlass.operations.jobs import Submissions
 from windlass.operations.live_depths import LiveDepths
 from windlass.operations.planner import WirePlanner
@@ -43,8 +42,9 @@ from windlass.operations.services import Services
 from windlass.operations.tasks import WorkersTasks
 from windlass.ports.blobs import Blobs
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import load
 from windlass.ports.provider import Provider
-from windlass.ports.webhooks import Courier
+from windlass.ports.webhooks import Courier, Delivered, Delivery
 from windlass.store.store import Store
 
 POOLS: Final = "pools"  # below the data directory: what workers of local pools keep
@@ -89,6 +89,24 @@ class Backend(NamedTuple):
         await self.engine.store.close()
 
 
+class _LateCourier:
+    """Loads the HTTP client with the first webhook: it takes a fifth of a server's start."""
+
+    def __init__(self, timeout_ms: int, allowed: Sequence[Network]) -> None:
+        self._options = (timeout_ms, allowed)
+        self._courier: Courier | None = None
+
+    async def deliver(self, delivery: Delivery) -> Delivered:
+        if self._courier is None:
+            make = (await load("windlass.client.webhooks")).HttpCourier
+            self._courier = self._courier or make(RealClock(), *self._options)
+        return await self._courier.deliver(delivery)
+
+    async def close(self) -> None:
+        if self._courier is not None:
+            await self._courier.close()
+
+
 def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str] = ()) -> Backend:
     """Builds an engine over an open store, and starts neither it nor its loops."""
     opened = open_blobs(blobs)
@@ -96,7 +114,7 @@ def make_backend(store: Store, blobs: str, config: Config, imports: Sequence[str
 
     planner = WirePlanner()
     networks = parse_networks(config.webhook_networks, "webhook_networks")
-    courier = HttpCourier(RealClock(), config.webhook_timeout_ms, networks)
+    courier = _LateCourier(config.webhook_timeout_ms, networks)
     schedules = Schedules(engine, planner)
     reactions = Reactions(engine, planner, courier)
     inbox = Inbox(engine, Submissions(engine, Queries(engine)).read_inbox)

@@ -6,7 +6,7 @@ import sys
 from windlass.clock import RealChance, RealClock
 from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
-from windlass.executors import add_named, load_executors
+from windlass.executors.loading import add_named, load_executors
 from windlass.executors.python.executor import PythonExecutor
 from windlass.operations.attempts import AttemptSteps, Children
 from windlass.ports.executor import Executor

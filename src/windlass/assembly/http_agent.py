@@ -3,7 +3,7 @@
 from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import Transport
 from windlass.clock import RealChance, RealClock, RealSecrets
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import StateDirectory

@@ -14,9 +14,14 @@ import gc
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, TypeVar
 
 MANY: Final = 5_000  # jobs in a submission from which a pause pays off
+
+# Objects between two collections, as Python has it: short ones. Programs load with more.
+COLLECT: Final = 700
 
 _pauses: list[bool] = []  # one for each open pause: whether the collector was on before
 
@@ -41,10 +46,11 @@ FREED: Final = 1_000  # items that one step frees
 def spare_what_is_loaded() -> None:
     """Lets the collector never look again at what exists now; for a program that has started.
 
-    Modules live as long as the program. To walk them takes the collector about 0.1 s each time.
+    Modules live as long as the program. To walk them takes the collector about 0.1 s each time,
+    also now: the little garbage of their loading stays.
     """
-    gc.collect()
     gc.freeze()
+    gc.set_threshold(COLLECT)
 
 
 def pause_gc() -> None:
@@ -115,6 +121,12 @@ async def aside(weight: int, work: Callable[[], T]) -> T:
 
     with gc_paused():
         return await asyncio.get_running_loop().run_in_executor(None, work)
+
+
+async def load(module: str) -> ModuleType:
+    """Imports a large module in a thread, when it is first needed, so that the loop goes on."""
+    with gc_paused():
+        return await asyncio.get_running_loop().run_in_executor(None, import_module, module)
 
 
 async def pass_time(seconds: float) -> None:

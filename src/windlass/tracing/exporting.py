@@ -9,8 +9,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from windlass.domain.lifecycle.traces import Trace, attempt_trace
 from windlass.domain.values.ids import shown_attempt
 from windlass.tracing.attributes import of_job, of_processing
@@ -21,8 +19,6 @@ CLOSE_SECONDS: Final = 1.0  # time for the last spans of a process that exits
 
 LOST: Final = "lost"
 _ERRORS: Final = ("failed", "timed_out", LOST)
-
-log = structlog.get_logger("windlass.tracing")
 
 
 class Made(NamedTuple):
@@ -125,6 +121,9 @@ def start_tracing(service: str) -> Tracing | None:
     try:
         return Tracing(service)
     except ImportError as error:
+        import structlog  # takes the process of a function as long to load as all the rest
+
+        log = structlog.get_logger("windlass.tracing")
         log.warning("no traces: pip install 'windlass[otel]'", error=str(error))
         return None
 

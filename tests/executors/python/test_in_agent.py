@@ -14,7 +14,7 @@ from tests.support.files import MemoryFiles
 from tests.worker.rig import Rig, play, state_of
 from windlass.clock import RealChance
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.ports.gateway import Holder
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway

@@ -8,13 +8,13 @@ import pytest
 
 from tests.executors import named_functions
 from tests.worker.rig import CONFIG, Rig, play, state_of
-from windlass import executors
 from windlass.clock import RealChance
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.engine import Engine
-from windlass.executors import load_executors, load_kinds
+from windlass.executors import loading
+from windlass.executors.loading import load_executors, load_kinds
 from windlass.plugins import Named
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.tasks.task import task
@@ -103,7 +103,7 @@ def test_a_plugin_names_a_function_or_its_module(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     task = Named("thumbs.make", value, "thumbs")
-    monkeypatch.setattr(executors, "added", lambda kind: [task])
+    monkeypatch.setattr(loading, "added", lambda kind: [task])
     assert {"thumbs.make", "thumbs.wait", "python"} <= set(load_executors())
     assert "thumbs.make" in load_kinds()
 

@@ -12,7 +12,7 @@ from tests.worker.rig import Rig, play
 from windlass.blobs.memory import MemoryBlobs
 from windlass.domain.values.errors import Conflict, NotFound
 from windlass.engine.files.stacks import Stacks
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.messages.files import StackThread
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.support.running import run
 from tests.worker.rig import Rig, Witness, play, state_of
 from windlass.domain.matching.room import parse_offer
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.attempt.context import IndexUse
 
 FUNCTIONS = "tests.executors.functions"

@@ -10,7 +10,7 @@ from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.attempt.secrets import Secrets, load_secrets
 
 VALUE = "s3cr3t-of-the-fleet"

@@ -11,7 +11,7 @@ from tests.support.debian import missing_reason
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.matching.functions import MISSING
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.worker.agent.machine import KnowsFunctions
 
 SOURCES = Path(__file__).parents[3]

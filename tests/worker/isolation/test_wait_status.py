@@ -20,7 +20,7 @@ from tests.worker.isolation.build_reporter import compile_for, compiler, digest_
 from tests.worker.rig import Rig, play
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.rows.records import JobRecord
-from windlass.executors import load_executors
+from windlass.executors.loading import load_executors
 from windlass.executors.media import FFMPEG_REPORT
 from windlass.ports.executor import JobContext, Result
 from windlass.worker.isolation.reporter import (

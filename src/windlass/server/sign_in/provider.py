@@ -5,22 +5,25 @@ Only issuers from the settings are ever asked, never one that a token names.
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import aiohttp
 import msgspec
 import structlog
 
 from windlass.domain.values.addresses import is_loopback
 from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.clock import Clock
+from windlass.ports.loop_time import load
+
+if TYPE_CHECKING:
+    import aiohttp
 
 FRESH_MS: Final = 600_000  # how long keys count before they are fetched again
 STALE_MS: Final = 3_600_000  # how long they count while the provider does not answer
 RETRY_MS: Final = 10_000  # between two fetches, whatever tokens come
 ANSWER_LIMIT: Final = 1024 * 1024
-TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+TIMEOUT_S: Final = 10
 
 log = structlog.get_logger("windlass.server")
 
@@ -75,8 +78,14 @@ class Fetcher:
         self, method: str, url: str, headers: Mapping[str, str], form: Any = None
     ) -> tuple[int, bytes]:
         if self._opened is None:
+            await load("aiohttp")  # servers without single sign-on never need it
+        import aiohttp
+
+        if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar(), trust_env=True
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=True,
             )
         try:
             async with self._opened.request(
