@@ -312,3 +312,22 @@ def test_a_question_is_offered_to_those_who_may_answer_it(open_page: Open, farm:
         expect(other.get_by_role("button", name="No", exact=True)).to_have_count(0)
     question.get_by_role("button", name="No").click()
     assert farm.wait(job)["result"].endswith("kept back")
+
+
+def test_a_failed_program_shows_the_end_of_its_log_and_what_its_exit_code_means(
+    open_page: Open, farm: Farm
+) -> None:
+    script = "for n in $(seq 30); do echo line $n; done; exit 139"
+    job = farm.submit("sh", "-c", script, retries=0)
+    farm.wait(job)
+    page = open_page("viewer")
+    page.goto(f"{farm.address}/jobs/{job}")
+    lines = page.locator("#content pre > div")
+    expect(lines).to_have_count(20)
+    expect(lines.last).to_have_text("line 30")
+    expect(page.get_by_text("Exit code 139 means SIGSEGV")).to_be_visible()
+    new = farm.http.post(f"/api/v1/jobs/{job}/retry", json={}).json()
+    page.reload()
+    expect(page.get_by_text(re.compile("It was retried: job"))).to_be_visible()
+    page.get_by_role("link", name=f"job {new['id']}").click()
+    page.wait_for_url(f"**/jobs/{new['id']}")

@@ -78,13 +78,56 @@ def test_zooming_into_a_group_opens_it_and_shows_what_is_in_it(open_page: Open, 
     graph = page.get_by_role("region", name="Graph of the workflow")
     group = graph.get_by_role("button", name="slice", exact=True)
     group.hover()
+    page.keyboard.down("Control")
     page.mouse.wheel(0, -600)
+    page.keyboard.up("Control")
     page.wait_for_url("**open=**")
     for part in ("slice[0] … slice[119]", "slice[120] … slice[129]"):
         inner = graph.get_by_role("button", name=part)
         expect(inner).to_be_visible()
         expect(inner).to_be_in_viewport()
     farm.http.post(f"/api/v1/workflows/{workflow}/cancel", json={})
+
+
+def test_the_wheel_scrolls_the_page_over_a_graph(open_page: Open, farm: Farm) -> None:
+    workflow = farm.workflow("scrolled", {"name": "root"}, {"name": "next", "after": ["root"]})
+    page = open_page()
+    page.set_viewport_size({"width": 1360, "height": 500})
+    show(page, farm, workflow, "scrolled")
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    node = graph.locator(".react-flow__viewport")
+    expect(graph.get_by_role("link", name="next")).to_be_visible()
+    before = node.get_attribute("style")
+    graph.hover(position={"x": 40, "y": 30})
+    page.mouse.wheel(0, 200)
+    expect(page.get_by_role("heading", level=1)).not_to_be_in_viewport()
+    assert node.get_attribute("style") == before
+
+
+def test_a_failed_workflow_begins_with_what_failed_and_what_did_not_run_for_it(
+    open_page: Open, farm: Farm
+) -> None:
+    script = "echo linking; echo 'undefined reference to main' >&2; exit 7"
+    link = {"name": "link", "args": {"argv": ["sh", "-c", script]}, "retries": 0}
+    many = [{"name": f"unit-{n}"} for n in range(40)]
+    late = {"name": "deploy", "after": ["link"]}
+    workflow = farm.workflow("broken build", link, *many, late)
+    farm.http.get(f"/api/v1/workflows/{workflow}/wait", params={"timeout": 30})
+    page = open_page("viewer")
+    show(page, farm, workflow, "broken build")
+    failed = page.get_by_role("list", name="What failed").get_by_role("listitem")
+    expect(failed).to_have_count(1)
+    expect(failed.get_by_text("Exit code 7: undefined reference to main")).to_be_visible()
+    log = failed.locator("pre > div")
+    expect(log).to_have_text(["linking", "undefined reference to main"])
+    expect(page.get_by_text("1 job did not run because of it.")).to_be_visible()
+    graph = page.get_by_role("region", name="Graph of the workflow")
+    group = graph.get_by_role("button", name="unit", exact=True)
+    expect(group).to_have_attribute("aria-expanded", "false")  # 40 similar jobs are one box
+    legend = page.get_by_role("list", name="Legend")
+    expect(legend.get_by_text("failed", exact=True)).to_be_visible()
+    graph.get_by_role("button", name="Full screen").click()
+    expect(page.locator("section:fullscreen")).to_be_visible()
 
 
 def test_lines_of_the_graph_are_behind_its_boxes(open_page: Open, farm: Farm) -> None:

@@ -2640,13 +2640,14 @@ export interface components {
          * @description Waits at most `timeout` seconds until one of these jobs has ended.
          *
          *         `until` can be `all`: when all have ended; or `failure`: also at the first that did not
-         *         complete.
+         *         complete. `given_at` is as in `CancelRequest`.
          */
         WaitRequest: {
             ids: number[];
             timeout?: number;
             /** @enum {unknown} */
             until?: "all" | "any" | "failure";
+            given_at?: number[];
         };
         /**
          * WaitReply
@@ -2678,9 +2679,14 @@ export interface components {
             actor: string | null;
             line: string;
         };
-        /** CancelRequest */
+        /**
+         * CancelRequest
+         * @description `given_at` may say for each id when it was given (in ms, 0: unknown): one that has stood for
+         *         another job since then is refused as lost.
+         */
         CancelRequest: {
             ids?: number[];
+            given_at?: number[];
             reason?: string;
         };
         /** CancelReply */
@@ -2693,9 +2699,13 @@ export interface components {
             state: string | null;
             applied: boolean;
         };
-        /** DeleteRequest */
+        /**
+         * DeleteRequest
+         * @description `given_at` is as in `CancelRequest`.
+         */
         DeleteRequest: {
             ids?: number[];
+            given_at?: number[];
         };
         /** DeleteReply */
         DeleteReply: {
@@ -2720,11 +2730,13 @@ export interface components {
         };
         /**
          * RetryReply
-         * @description The job that replaced the old one.
+         * @description The job that replaced the old one; `at` is as in `SubmitReply`.
          */
         RetryReply: {
             id: number;
             applied: boolean;
+            /** @default 0 */
+            at: number;
         };
         /**
          * RetryRequest
@@ -3956,7 +3968,8 @@ export interface components {
          *
          *         `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
          *         open group around it. `layer` and `last_layer` say how many jobs precede it in the longest
-         *         chain. `critical` means that the longest chain goes through it.
+         *         chain. `critical` means that the longest chain goes through it. `ms` is how long it has run:
+         *         from the first start to the last end, or until now; null before it starts.
          */
         GraphNode: {
             id: string;
@@ -3980,10 +3993,14 @@ export interface components {
             last_layer: number;
             /** @default false */
             critical: boolean;
+            /** @default null */
+            ms: number | null;
         };
         /**
          * GraphEdge
          * @description Dependencies between two closed nodes: `target` waits for `source`.
+         *
+         *         `path` lists the points (x, y) of a line around all other nodes, from left to right.
          */
         GraphEdge: {
             source: string;
@@ -3991,6 +4008,7 @@ export interface components {
             jobs: number;
             /** @default false */
             critical: boolean;
+            path: number[][];
         };
         /**
          * GraphStates
@@ -4008,6 +4026,9 @@ export interface components {
                 };
             };
             critical: string[];
+            ms: {
+                [key: string]: number;
+            };
         };
         /**
          * WorkflowProgress
@@ -4234,12 +4255,16 @@ export interface components {
         /**
          * StartReply
          * @description The workflow; `applied` is False if another one has the same key.
+         *
+         *         It was not made after `at` (in ms, 0: unknown).
          */
         StartReply: {
             workflow: number;
             template: string;
             ids: number[];
             applied: boolean;
+            /** @default 0 */
+            at: number;
         };
         /** ScheduleList */
         ScheduleList: {
@@ -5660,6 +5685,7 @@ export interface operations {
         parameters: {
             query?: {
                 as_of?: string | null;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -5691,7 +5717,9 @@ export interface operations {
     };
     "jobs.delete": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5724,6 +5752,7 @@ export interface operations {
         parameters: {
             query?: {
                 timeout?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -5788,7 +5817,9 @@ export interface operations {
     };
     "jobs.events": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5854,6 +5885,7 @@ export interface operations {
         parameters: {
             query?: {
                 reason?: string;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -5918,7 +5950,9 @@ export interface operations {
     };
     "jobs.retry": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5949,7 +5983,9 @@ export interface operations {
     };
     "jobs.retry_with": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -5984,7 +6020,9 @@ export interface operations {
     };
     "jobs.chain": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6015,7 +6053,9 @@ export interface operations {
     };
     "jobs.reproduce": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6046,7 +6086,9 @@ export interface operations {
     };
     "jobs.unblock": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6081,7 +6123,9 @@ export interface operations {
     };
     "jobs.prioritize": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6247,7 +6291,9 @@ export interface operations {
     };
     "signals.answer": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6282,7 +6328,9 @@ export interface operations {
     };
     "explain.explain": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6313,7 +6361,9 @@ export interface operations {
     };
     "explain.matrix": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6344,7 +6394,9 @@ export interface operations {
     };
     "explain.time_spent": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6416,6 +6468,7 @@ export interface operations {
                 tail?: number | null;
                 since?: string | null;
                 timestamps?: boolean;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -6454,6 +6507,7 @@ export interface operations {
                 count?: number;
                 wait?: number;
                 beyond?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -6493,6 +6547,7 @@ export interface operations {
                 start?: number | null;
                 backwards?: boolean;
                 limit?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -6524,7 +6579,9 @@ export interface operations {
     };
     "files.stack": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6555,7 +6612,9 @@ export interface operations {
     };
     "files.artifacts": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -6586,7 +6645,9 @@ export interface operations {
     };
     "files.artifact": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 job: number;
@@ -7762,7 +7823,9 @@ export interface operations {
     };
     "workflows.show": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 workflow: number;
@@ -7796,6 +7859,7 @@ export interface operations {
             query?: {
                 after?: number;
                 limit?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -7829,6 +7893,7 @@ export interface operations {
         parameters: {
             query?: {
                 timeout?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -7860,7 +7925,9 @@ export interface operations {
     };
     "workflows.list_reactions": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 workflow: number;
@@ -7891,7 +7958,9 @@ export interface operations {
     };
     "workflows.cancel": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 workflow: number;
@@ -7926,7 +7995,9 @@ export interface operations {
     };
     "workflows.retry": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 workflow: number;
@@ -7964,6 +8035,7 @@ export interface operations {
             query?: {
                 opened?: string[] | null;
                 reveal?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -7998,6 +8070,7 @@ export interface operations {
             query?: {
                 opened?: string[] | null;
                 reveal?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -8034,6 +8107,7 @@ export interface operations {
                 state?: string[] | null;
                 after?: number;
                 limit?: number;
+                given_at?: number;
             };
             header?: never;
             path: {
@@ -8065,7 +8139,9 @@ export interface operations {
     };
     "workflows.progress": {
         parameters: {
-            query?: never;
+            query?: {
+                given_at?: number;
+            };
             header?: never;
             path: {
                 workflow: number;
@@ -8102,6 +8178,7 @@ export interface operations {
                 until?: number;
                 first?: number;
                 limit?: number;
+                given_at?: number;
             };
             header?: never;
             path: {

@@ -13,7 +13,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
 
     `kind` is job, name, layers or part. `states` counts the jobs in it by state. `parent` is the
     open group around it. `layer` and `last_layer` say how many jobs precede it in the longest
-    chain. `critical` means that the longest chain goes through it.
+    chain. `critical` means that the longest chain goes through it. `ms` is how long it has run:
+    from the first start to the last end, or until now; null before it starts.
     """
 
     id: str
@@ -31,15 +32,20 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     layer: int
     last_layer: int
     critical: bool = False
+    ms: int | None = None
 
 
 class GraphEdge(msgspec.Struct, frozen=True, kw_only=True):
-    """Dependencies between two closed nodes: `target` waits for `source`."""
+    """Dependencies between two closed nodes: `target` waits for `source`.
+
+    `path` lists the points (x, y) of a line around all other nodes, from left to right.
+    """
 
     source: str
     target: str
     jobs: int
     critical: bool = False
+    path: list[list[float]]
 
 
 class WorkflowGraph(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,6 +77,7 @@ class GraphStates(msgspec.Struct, frozen=True, kw_only=True):
     states: dict[str, int]
     nodes: dict[str, dict[str, int]]
     critical: list[str]
+    ms: dict[str, int]
 
 
 class ChainJob(msgspec.Struct, frozen=True, kw_only=True):

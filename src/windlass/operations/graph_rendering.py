@@ -50,12 +50,14 @@ class Rendered:
         view: View,
         counts: Sequence[Mapping[int, int]],
         chain: Sequence[int],
+        now: int,
     ) -> None:
         self._row = row
         self._loaded = loaded
         self._view = view
         self._counts = add_up(view.boxes, counts)
         self._critical = jobs_in(chain, view.shown_in)
+        self._ms = _lengths(loaded, view.boxes, now)
         shown_in = view.shown_in
         self._critical_edges = {(shown_in[one], shown_in[two]) for one, two in pairwise(chain)}
 
@@ -77,6 +79,7 @@ class Rendered:
                     target=view.boxes[edge.waiting].part.id,
                     jobs=edge.jobs,
                     critical=(edge.needed, edge.waiting) in self._critical_edges,
+                    path=[list(point) for point in edge.path],
                 )
                 for edge in view.edges
             ],
@@ -95,6 +98,7 @@ class Rendered:
                 box.part.id: by_name(count) for box, count in zip(boxes, self._counts, strict=True)
             },
             critical=[boxes[place].part.id for place in sorted(self._critical)],
+            ms={box.part.id: ms for box, ms in zip(boxes, self._ms, strict=True) if ms is not None},
         )
 
     @property
@@ -127,7 +131,21 @@ class Rendered:
             layer=box.part.layer,
             last_layer=box.part.last_layer,
             critical=place in self._critical,
+            ms=self._ms[place],
         )
+
+
+def _lengths(loaded: Loaded, boxes: Sequence[Box], now: int) -> list[int | None]:
+    """Returns for each box the time from its first start to its last end, or until now."""
+    found: list[int | None] = []
+    for box in boxes:
+        members = box.part.members
+        starts = [start for number in members if (start := loaded.started[number])]
+        over = all(loaded.finished[number] for number in members)
+        ends = [loaded.finished[number] for number in members if loaded.started[number]]
+        end = max(ends, default=now) if over else now
+        found.append(end - min(starts) if starts else None)
+    return found
 
 
 def show_progress(loaded: Loaded, figures: Figures) -> WorkflowProgress:

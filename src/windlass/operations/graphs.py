@@ -161,7 +161,9 @@ async def _rendered(call: Call, workflow: int, opened: Sequence[str], reveal: in
     view = await graphs.view(loaded, opened, [reveal] if reveal else ())
     counts = await graphs.counts(loaded, view)
     figures = await graphs.known_figures(loaded)
-    return Rendered(row, loaded, view, counts, () if figures is None else figures.chain.jobs)
+    now = await call.services.engine.store.read(_now)
+    chain = () if figures is None else figures.chain.jobs
+    return Rendered(row, loaded, view, counts, chain, now)
 
 
 async def _runs(call: Call, loaded: Loaded, by: str, now: int) -> tuple[list[Run], int]:

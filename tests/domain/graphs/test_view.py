@@ -1,7 +1,7 @@
 """What is shown of any graph: bounded, without overlaps, left to right, and the same each time."""
 
-import math
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.domain.graphs.drawn import graph_of, graphs
 from windlass.domain.graphs.graph import Graph, GraphBuilder
 from windlass.domain.graphs.groups import FEW, stem_of
-from windlass.domain.graphs.view import MAX_BOXES, Box, Levels, View, add_up, arrange, count_states
+from windlass.domain.graphs.view import MAX_BOXES, Box, Levels, View, add_up, count_states
 
 EXAMPLES = settings(max_examples=8, deadline=None)
 
@@ -146,18 +146,38 @@ def test_few_jobs_are_shown_one_by_one() -> None:
     assert len(view.edges) == 4
 
 
-def test_a_long_layer_is_no_narrow_tower() -> None:
-    def shape(count: int) -> tuple[int, float]:
-        slots = arrange(count, [], [(200.0, 40.0)] * count)
-        columns = Counter(slot.column for slot in slots)
-        height = max(slot.y for slot in slots) + 40
-        return max(columns.values()) - min(columns.values()), height
+def test_jobs_of_one_layer_stand_in_one_column() -> None:
+    tests = {f"{name}-check": ["fetch"] for name in "abcdefghijklmnopqrstuvwxyzäöüßABCDEFGH"}
+    graph = graph_of({"fetch": [], **tests, "report": list(tests)})
+    columns: dict[int, set[float]] = {}
+    for box in Levels(graph).view().boxes:
+        columns.setdefault(box.part.layer, set()).add(box.x)
+    assert [len(found) for found in columns.values()] == [1, 1, 1]
 
-    assert shape(10) == (0, 580.0)  # one column
-    for count in range(11, 145):
-        uneven, height = shape(count)
-        assert height <= 60 * max(10, 2 * math.sqrt(count) + 1)
-        assert uneven <= len({slot.column for slot in arrange(count, [], [(200, 40)] * count)})
+
+@EXAMPLES
+@given(graphs(), st.sampled_from([4, 2, 1, 0]), st.integers(0, 99))
+def test_edges_touch_no_box_but_their_own_and_those_around(
+    graph: Graph, steps: int, choose: int
+) -> None:
+    _, view = _opened(graph, steps, choose)
+    by_id = {box.part.id: box for box in view.boxes}
+    for edge in view.edges:
+        needed, waiting = view.boxes[edge.needed], view.boxes[edge.waiting]
+        assert edge.path[0] == (needed.x + needed.width, needed.y + needed.height / 2)
+        assert edge.path[-1] == (waiting.x, waiting.y + waiting.height / 2)
+        own = {needed.part.id, waiting.part.id}
+        for one in (needed, waiting):
+            while one.parent:
+                own.add(one.parent)
+                one = by_id[one.parent]
+        others = [box for box in view.boxes if box.part.id not in own]
+        for (x, y), (right, then) in pairwise(edge.path):
+            assert x < right
+            top, bottom = min(y, then), max(y, then)
+            for box in others:
+                beside = right <= box.x or box.x + box.width <= x
+                assert beside or bottom < box.y or box.y + box.height < top
 
 
 def test_many_jobs_are_grouped_by_what_their_names_have_in_common() -> None:
@@ -175,6 +195,17 @@ def test_many_jobs_are_grouped_by_what_their_names_have_in_common() -> None:
     assert parts == ["build[0] … build[119]", "build[120] … build[199]"]
     deeper = Levels(graph).view(["n:build/p:1-120"])  # opens those around it too
     assert sum(box.part.kind == "job" for box in deeper.boxes) == 2 + FEW
+
+
+def test_a_column_of_similar_jobs_is_one_group_and_jobs_with_their_own_names_are_none() -> None:
+    tests = {f"test-{n}": ["fetch"] for n in range(36)}
+    folded = Levels(graph_of({"fetch": [], **tests, "report": list(tests)})).view()
+    drawn = [(box.part.label, len(box.part.members)) for box in folded.boxes]
+    assert drawn == [("fetch", 1), ("test", 36), ("report", 1)]
+    inner = Levels(graph_of({"fetch": [], **tests})).view(["n:test"])
+    assert sum(box.parent == "n:test" for box in inner.boxes) == 36
+    own = {f"{one}{two}": ["fetch"] for one in "abcdef" for two in "uvwxyz"}
+    assert len(Levels(graph_of({"fetch": [], **own})).view().boxes) == 37
 
 
 def test_names_that_wait_for_each_other_in_a_circle_are_grouped_by_layer() -> None:

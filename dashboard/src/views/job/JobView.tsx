@@ -7,7 +7,7 @@ import { useLiveQueries, useLiveState } from "../../live/useLive";
 import { useAsOf } from "../../shell/asOf";
 import { ErrorBox } from "../../ui/ErrorBox";
 import { Loading } from "../../ui/Loading";
-import { jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
+import { JobLink, jobsLink, WorkerLink, WorkflowLink } from "../../ui/links";
 import { NoSuchNumber, numberIn } from "../../ui/NoSuchNumber";
 import { Page } from "../../ui/Page";
 import { StateBadge } from "../../ui/StateBadge";
@@ -103,6 +103,12 @@ function Shown({ job, isPast }: { job: Job; isPast: boolean }) {
   return (
     <Page title={title} facts={<HeadFacts job={job} />} actions={<JobActions job={job} />}>
       <Question job={job} />
+      {job.superseded_by && (
+        <p className={styles.soft}>
+          It was retried: <JobLink id={job.superseded_by}>job {job.superseded_by}</JobLink> takes
+          its place.
+        </p>
+      )}
       <Tabs label="Parts of the job" tabs={tabs} value={tab} onChange={(key) => show({ tab: key })}>
         {tab === "overview" && (
           <Overview

@@ -14,8 +14,10 @@ import { Told } from "../../ui/Told";
 import { Attempts } from "./Attempts";
 import { Chain } from "./Chain";
 import { Estimate, NearTimeout } from "./Estimate";
+import { explained } from "./exitCodes";
 import styles from "./Job.module.css";
 import { isOpen, pretty } from "./job";
+import { LogTail } from "./log/LogTail";
 import { ProgressBar } from "./ProgressBar";
 import { StackPanel } from "./StackPanel";
 import { Steps } from "./Steps";
@@ -32,7 +34,7 @@ interface Props {
 export function Overview({ job, isPast, onAttempt }: Props) {
   return (
     <div className={styles.stack}>
-      <Outcome job={job} />
+      <Outcome job={job} isPast={isPast} />
       {job.progress !== null && job.progress !== undefined && (
         <ProgressBar progress={job.progress} />
       )}
@@ -79,7 +81,7 @@ export function Overview({ job, isPast, onAttempt }: Props) {
   );
 }
 
-function Outcome({ job }: { job: Job }) {
+function Outcome({ job, isPast }: { job: Job; isPast: boolean }) {
   const failed = job.failure;
   const trace = failed?.exception?.traceback;
   const more = beyond(job.reason, failed?.message);
@@ -101,7 +103,9 @@ function Outcome({ job }: { job: Job }) {
               <Told text={more} />
             </p>
           )}
+          {job.exit_code !== null && explained(job.exit_code) && <p>{explained(job.exit_code)}</p>}
           {trace && <CodeBlock text={trace} label="Copy the traceback" />}
+          {failed && !trace && !isPast && <LogTail job={job.id} />}
         </Card>
       )}
       {job.state === "running" && job.timeout !== null && job.started_at && job.timeout_at && (

@@ -11,6 +11,7 @@ import { Tabs } from "../../ui/Tabs";
 import { Elapsed, Time } from "../../ui/Time";
 import { Actions } from "./Actions";
 import { ComparePanel } from "./ComparePanel";
+import { Failures } from "./Failures";
 import { JobsPanel } from "./JobsPanel";
 import { ProgressPanel } from "./ProgressPanel";
 import { useFollow, useWorkflow, useWorkflowLive, type Workflow } from "./queries";
@@ -70,6 +71,7 @@ function Shown({ workflow }: { workflow: Workflow }) {
       facts={<HeadFacts workflow={workflow} />}
       actions={<Actions workflow={workflow} />}
     >
+      <Failures workflow={workflow} />
       <ProgressPanel workflow={workflow} />
       <Tabs
         label="Views of the workflow"

@@ -2,8 +2,8 @@
 
 Groups are made by name if that causes no cycle between groups, else by layer; similar jobs of one
 layer are cut into parts. So no level shows more than `FEW` boxes, and the edges of each level lead
-from left to right. Names such as `test[3.12,linux]` and `frame-12-encode` count as similar
-(`stem_of`).
+from left to right. Jobs that fill a column are grouped if that leaves half of the boxes. Names such
+as `test[3.12,linux]` and `frame-12-encode` count as similar (`stem_of`).
 """
 
 import re
@@ -41,7 +41,8 @@ def natural_key(name: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(one), "") if one.isdecimal() else (-1, one) for one in pieces)
 
 
-FEW: Final = 120  # up to this number, jobs are shown one by one
+ALL: Final = 24  # up to this number, jobs are shown one by one,
+FEW: Final = 120  # and up to this one if few of them have similar names
 PARTS: Final = 60  # maximum parts or bands of layers that a level is cut into
 ROOT: Final = ""
 
@@ -73,12 +74,12 @@ class Split(NamedTuple):
 
 def split(graph: Graph, members: Sequence[int], parent: str = ROOT) -> Split:
     """Returns the parts of these jobs, at most `FEW`; a single job is not a group."""
+    found = _by_name(graph, members, parent) if len(members) > ALL else None
+    if found is not None and (len(members) > FEW or 2 * len(found.parts) <= len(members)):
+        return found
     if len(members) <= FEW:
         parts = [_single(graph, number) for number in members]
         return Split(parts, _edges_between(graph, parts))
-    found = _by_name(graph, members, parent)
-    if found is not None:
-        return found
     parts = _by_layers(graph, members, parent) or _cut(graph, members, parent)
     return Split(parts, _edges_between(graph, parts))
 
@@ -106,7 +107,7 @@ def _by_name(graph: Graph, members: Sequence[int], parent: str) -> Split | None:
     found: dict[str, list[int]] = {}
     for number in members:
         found.setdefault(stems[number], []).append(number)
-    if len(found) > FEW:
+    if len(found) > (FEW if len(members) > FEW else ALL):
         found = _joined(found)
     if not 2 <= len(found) <= FEW:
         return None

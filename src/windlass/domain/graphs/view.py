@@ -5,84 +5,167 @@ positions depend on the structure only. When a box is opened, only boxes below i
 the columns after it move, by as much as it grows.
 """
 
-import math
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Set as AbstractSet
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from windlass.domain.graphs.graph import SLICE, WIDE, Graph
 from windlass.domain.graphs.groups import ROOT, Part, Split, split
 
-SWEEPS: Final = 6  # over all layers, forwards and backwards
-# minimum and maximum of boxes in a column; longer layers get several columns
-ROWS: Final = (10, 24)
+SWEEPS: Final = 12  # over all layers, forwards and backwards
 GAP_X: Final = 90.0  # between layers
-GAP_BESIDE: Final = 24.0  # between the columns of one layer
-GAP_Y: Final = 20.0
+GAP_Y: Final = 20.0  # between boxes
+CHANNEL_GAP: Final = 8.0  # between lines that pass a layer
 
+LEFT: Final = 0  # the sides of a box and of a column
+RIGHT: Final = 1
 Size = tuple[float, float]
+Point = tuple[float, float]
+NO_SIZE: Final[Size] = (0.0, 0.0)
 
 
 class Slot(NamedTuple):
-    """The position of a closed box: its layer, its column, and its corner."""
+    """The position of a closed box or of a line that passes a layer: its layer and its corner."""
 
     layer: int
-    column: int
     x: float
     y: float
 
 
-def arrange(count: int, edges: Iterable[tuple[int, int]], sizes: Sequence[Size]) -> Sequence[Slot]:
-    """Places closed boxes of these sizes; edges are (needed, waiting) and have no cycle."""
+class Layout(NamedTuple):
+    """The boxes of a level, and after them the places where lines pass between these.
+
+    `out` are the passages of each box through later layers, up to its last dependent or to the
+    right border; `into` are those from the left border to a box.
+    """
+
+    slots: Sequence[Slot]
+    out: Mapping[int, Sequence[int]]
+    into: Mapping[int, Sequence[int]]
+
+
+class Borders(NamedTuple):
+    """The boxes of a level that wait for others outside it, and those that others wait for."""
+
+    entered: AbstractSet[int]
+    left: AbstractSet[int]
+
+
+ALONE: Final = Borders(frozenset(), frozenset())
+
+
+def arrange(
+    count: int,
+    edges: Iterable[tuple[int, int]],
+    sizes: Sequence[Size],
+    borders: Borders = ALONE,
+) -> Layout:
+    """Places closed boxes of these sizes; edges are (needed, waiting) and have no cycle.
+
+    Each layer is one column. All lines of a box share one passage through a layer.
+    """
+    pairs = sorted(edges)
     before: list[list[int]] = [[] for _ in range(count)]
     behind: list[list[int]] = [[] for _ in range(count)]
-    for needed, waiting in sorted(edges):
+    for needed, waiting in pairs:
         before[waiting].append(needed)
         behind[needed].append(waiting)
-    layers = _order_layers(_longest_paths(before, behind), before, behind)
-    slots: list[Slot] = [Slot(0, 0, 0.0, 0.0)] * count
+    layers = _longest_paths(before, behind)
+    out, into = _passages(layers, behind, borders)
+    for passages in (*out.values(), *into.values()):
+        before += ([] for _ in passages)
+        behind += ([] for _ in passages)
+    _lead_through(pairs, layers, out, into, before, behind)
+    return Layout(_place(_order_layers(layers, before, behind), before, sizes), out, into)
+
+
+def _passages(
+    layers: list[list[int]], behind: Sequence[Sequence[int]], borders: Borders
+) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """Adds to the layers where lines pass them; returns those of each box, by layer."""
+    layer_of = {box: number for number, layer in enumerate(layers) for box in layer}
+    free = len(layer_of)
+    out: dict[int, list[int]] = {}
+    into: dict[int, list[int]] = {}
+    for box, own in sorted(layer_of.items()):
+        last = max((layer_of[other] for other in behind[box]), default=0)
+        last = len(layers) if box in borders.left else last
+        for passed, by in (
+            (range(own + 1, last), out),
+            (range(own if box in borders.entered else 0), into),
+        ):
+            for layer in passed:
+                by.setdefault(box, []).append(free)
+                layers[layer].append(free)
+                free += 1
+    return out, into
+
+
+def _lead_through(
+    pairs: Iterable[tuple[int, int]],
+    layers: Sequence[Sequence[int]],
+    out: Mapping[int, Sequence[int]],
+    into: Mapping[int, Sequence[int]],
+    before: list[list[int]],
+    behind: list[list[int]],
+) -> None:
+    """Replaces edges over several layers with edges from layer to layer, through the passages."""
+    layer_of = {item: number for number, layer in enumerate(layers) for item in layer}
+    steps = set[tuple[int, int]]()
+    for needed, waiting in pairs:
+        skipped = layer_of[waiting] - layer_of[needed] - 1
+        steps.add((out[needed][skipped - 1] if skipped else needed, waiting))
+    for box, passages in out.items():
+        steps.update(pairwise([box, *passages]))
+    for box, passages in into.items():
+        steps.update(pairwise([*passages, box]))
+    for one in (*before, *behind):
+        one.clear()
+    for needed, waiting in sorted(steps):
+        before[waiting].append(needed)
+        behind[needed].append(waiting)
+
+
+def _place(
+    layers: Sequence[Sequence[int]], before: Sequence[Sequence[int]], sizes: Sequence[Size]
+) -> list[Slot]:
+    count = sum(map(len, layers))
+    sizes = _with_lines(sizes, count)
+    slots = [Slot(0, 0.0, 0.0)] * count
     centres = [0.0] * count
-    x, column = 0.0, 0
+    x = 0.0
     for number, layer in enumerate(layers):
-        columns = _columns(layer)
-        for boxes in columns:
-            for box, y in _stack(boxes, sizes, before, centres, align=len(columns) == 1):
-                slots[box] = Slot(number, column, x, y)
-                centres[box] = y + sizes[box][1] / 2
-            x += max(sizes[box][0] for box in boxes) + GAP_BESIDE
-            column += 1
-        x += GAP_X - GAP_BESIDE
+        for item, y in _stack(layer, sizes, before, centres):
+            slots[item] = Slot(number, x, y)
+            centres[item] = y + sizes[item][1] / 2
+        x += max(sizes[item][0] for item in layer) + GAP_X
     top = min((slot.y for slot in slots), default=0.0)
     return [slot._replace(y=round(slot.y - top, 1)) for slot in slots]
 
 
-def _columns(layer: Sequence[int]) -> list[Sequence[int]]:
-    """Splits a layer into columns of equal length, so that it is not much taller than wide.
-
-    A box is about four times as wide as it is high, and windows are wider than high.
-    """
-    least, most = ROWS
-    rows = min(max(least, round(2 * math.sqrt(len(layer)))), most)
-    rows = math.ceil(len(layer) / math.ceil(len(layer) / rows))
-    return [layer[first : first + rows] for first in range(0, len(layer), rows)]
+def _with_lines(sizes: Sequence[Size], count: int) -> list[Size]:
+    """Returns the sizes of boxes, and after them those of the lines that pass layers."""
+    return [*sizes, *[NO_SIZE] * (count - len(sizes))]
 
 
-def spread(slots: Sequence[Slot], closed: Sequence[Size], sizes: Sequence[Size]) -> Sequence[Slot]:
-    """Moves boxes apart to make room for opened ones."""
+def spread(slots: Sequence[Slot], closed: Sequence[Size], sizes: Sequence[Size]) -> list[Slot]:
+    """Moves boxes and lines apart to make room for opened boxes."""
+    closed, sizes = _with_lines(closed, len(slots)), _with_lines(sizes, len(slots))
     columns: dict[int, list[int]] = {}
-    for box in sorted(range(len(slots)), key=lambda box: (slots[box].column, slots[box].y)):
-        columns.setdefault(slots[box].column, []).append(box)
+    for item in sorted(range(len(slots)), key=lambda item: (slots[item].layer, slots[item].y)):
+        columns.setdefault(slots[item].layer, []).append(item)
     moved = list(slots)
     right = 0.0
-    for boxes in columns.values():
-        width = max(closed[box][0] for box in boxes)
+    for items in columns.values():
+        width = max(closed[item][0] for item in items)
         down = 0.0
-        for box in boxes:
-            moved[box] = slots[box]._replace(x=slots[box].x + right, y=slots[box].y + down)
-            down += sizes[box][1] - closed[box][1]
-        right += max(0.0, max(sizes[box][0] for box in boxes) - width)
+        for item in items:
+            moved[item] = slots[item]._replace(x=slots[item].x + right, y=slots[item].y + down)
+            down += sizes[item][1] - closed[item][1]
+        right += max(0.0, max(sizes[item][0] for item in items) - width)
     return moved
 
 
@@ -153,27 +236,32 @@ def _crossings(
 
 
 def _stack(
-    boxes: Sequence[int],
+    items: Sequence[int],
     sizes: Sequence[Size],
     before: Sequence[Sequence[int]],
     centres: Sequence[float],
-    align: bool,
 ) -> list[tuple[int, float]]:
-    """Returns the top of each box of a column: level with its dependencies where there is room."""
-    heights = [sizes[box][1] for box in boxes]
+    """Returns the top of each item of a column: level with its dependencies if there is room."""
+    heights = [sizes[item][1] for item in items]
+    gaps = [0.0, *(_gap(one, other) for one, other in pairwise(heights))]
     wanted: list[float] = []
-    y = -(sum(heights) + GAP_Y * (len(boxes) - 1)) / 2
-    for box, height in zip(boxes, heights, strict=True):
-        near = [centres[other] for other in before[box]] if align else []
-        wanted.append(sum(near) / len(near) - height / 2 if near else y)
-        y += height + GAP_Y
+    y = -(sum(heights) + sum(gaps)) / 2
+    for item, height, gap in zip(items, heights, gaps, strict=True):
+        near = [centres[other] for other in before[item]]
+        wanted.append(sum(near) / len(near) - height / 2 if near else y + gap)
+        y += gap + height
     tops: list[float] = []
     free = -float("inf")
-    for top, height in zip(wanted, heights, strict=True):
-        tops.append(max(free, top))
-        free = tops[-1] + height + GAP_Y
+    for top, height, gap in zip(wanted, heights, gaps, strict=True):
+        tops.append(max(free + gap, top))
+        free = tops[-1] + height
     shift = sum(want - top for want, top in zip(wanted, tops, strict=True)) / len(tops)
-    return [(box, round(top + shift, 1)) for box, top in zip(boxes, tops, strict=True)]
+    return [(item, round(top + shift, 1)) for item, top in zip(items, tops, strict=True)]
+
+
+def _gap(height: float, below: float) -> float:
+    """Returns the space between two items of a column; lines need less of it than boxes."""
+    return (GAP_Y if height else CHANNEL_GAP) / 2 + (GAP_Y if below else CHANNEL_GAP) / 2
 
 
 MAX_BOXES: Final = 500
@@ -207,11 +295,16 @@ class Box(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """Dependencies between two closed boxes, by their place among all boxes."""
+    """Dependencies between two closed boxes, by their place among all boxes.
+
+    `path` leads around all other boxes: from point to point, each right of the one before, level
+    or through the space between two columns.
+    """
 
     needed: int
     waiting: int
     jobs: int  # number of dependencies
+    path: Sequence[Point] = ()
 
 
 class View(NamedTuple):
@@ -232,17 +325,26 @@ class View(NamedTuple):
 
 class _Level(NamedTuple):
     parts: Sequence[Part]
-    slots: Sequence[Slot]
     closed: Sequence[Size]
     edges: Mapping[tuple[int, int], int]
 
 
 class _Drawn(NamedTuple):
-    """The boxes of a level and of its open groups, relative to the level's corner."""
+    """A level with the sizes of its boxes; positions are relative to its corner."""
 
-    boxes: list[Box]
+    parts: Sequence[Part]
+    layout: Layout
+    sizes: Sequence[Size]
     width: float
     height: float
+
+    def columns(self) -> list[tuple[float, float]]:
+        """Returns where each layer begins and ends."""
+        found: dict[int, tuple[float, float]] = {}
+        for slot, (width, _) in zip(self.layout.slots, self.sizes, strict=False):
+            _, end = found.get(slot.layer, (0.0, 0.0))
+            found[slot.layer] = slot.x, max(end, slot.x + width)
+        return [found[layer] for layer in sorted(found)]
 
 
 class Levels:
@@ -252,6 +354,7 @@ class Levels:
         self.graph = graph
         self._levels: dict[str, _Level] = {}
         self._groups: dict[str, Part] = {}
+        self._layouts: dict[str, Layout] = {}
 
     def view(self, opened: Sequence[str] = (), reveal: Sequence[int] = ()) -> View:
         """Returns what is shown with these groups open, and those around the jobs of `reveal`.
@@ -260,12 +363,16 @@ class Levels:
         """
         wanted = [*opened, *chain.from_iterable(map(self._around, reveal))]
         chosen, left = self._choose(wanted)
-        drawn = self._draw(ROOT, chosen, 0.0, 0.0)
-        shown_in = _shown_in(len(self.graph), drawn.boxes)
+        listed = self._boxes(ROOT, chosen)
+        shown_in = _shown_in(len(self.graph), listed)
         edges = _edges(self.graph, shown_in) if chosen else _sorted(self._level(ROOT).edges)
+        inside: dict[str, _Drawn] = {}
+        drawn = self._draw(ROOT, chosen, _borders(listed, edges), inside)
+        boxes, corners = _put(listed, inside)
+        lines = _Lines(boxes, inside, corners)
         return View(
-            drawn.boxes, edges[:MAX_EDGES], shown_in, left, max(0, len(edges) - MAX_EDGES),
-            drawn.width, drawn.height,
+            boxes, [edge._replace(path=lines.path(edge)) for edge in edges[:MAX_EDGES]], shown_in,
+            left, max(0, len(edges) - MAX_EDGES), drawn.width, drawn.height,
         )  # fmt: skip
 
     def members(self, group: str) -> Sequence[int] | None:
@@ -322,9 +429,7 @@ class Levels:
         graph = self.graph
         members = range(len(graph)) if group == ROOT else self._groups[group].members
         made: Split = split(graph, members, group)
-        closed = _closed_sizes(made.parts)
-        slots = arrange(len(made.parts), made.edges, closed)
-        level = _Level(made.parts, slots, closed, made.edges)
+        level = _Level(made.parts, _closed_sizes(made.parts), made.edges)
         if len(self._levels) >= LEVELS:
             self._forget()
         self._levels[group] = level
@@ -334,27 +439,50 @@ class Levels:
     def _forget(self) -> None:
         """Forgets all levels but the first; they are made again when needed."""
         self._levels = {ROOT: self._levels[ROOT]}
+        self._layouts.clear()
         self._groups = {part.id: part for part in self._levels[ROOT].parts if part.is_group}
 
-    def _draw(self, group: str, opened: Collection[str], x: float, y: float) -> _Drawn:
+    def _boxes(self, group: str, opened: Collection[str]) -> list[Box]:
+        """Returns the boxes of a level and of its open groups, without positions."""
+        boxes: list[Box] = []
+        for part in self._level(group).parts:
+            boxes.append(Box(part, group, part.id in opened, 0.0, 0.0, 0.0, 0.0))
+            if part.id in opened:
+                boxes += self._boxes(part.id, opened)
+        return boxes
+
+    def _draw(
+        self,
+        group: str,
+        opened: Collection[str],
+        borders: Mapping[str, Borders],
+        inside: dict[str, _Drawn],
+    ) -> _Drawn:
+        """Adds a level to `inside` after the open groups in it; returns it."""
         level = self._level(group)
-        inside = {p.id: self._draw(p.id, opened, 0.0, 0.0) for p in level.parts if p.id in opened}
+        layout = self._layout(group, level, borders.get(group, ALONE))
+        drawn = {
+            p.id: self._draw(p.id, opened, borders, inside) for p in level.parts if p.id in opened
+        }
         sizes = [
-            closed if (drawn := inside.get(part.id)) is None else _around_box(drawn, closed)
+            closed if part.id not in drawn else _around_box(drawn[part.id], closed)
             for part, closed in zip(level.parts, level.closed, strict=True)
         ]
-        boxes: list[Box] = []
-        right = bottom = 0.0
-        slots = spread(level.slots, level.closed, sizes)
-        for part, slot, (width, height) in zip(level.parts, slots, sizes, strict=True):
-            left, top = x + slot.x, y + slot.y
-            drawn = inside.get(part.id)
-            boxes.append(Box(part, group, drawn is not None, left, top, width, height))
-            if drawn is not None:
-                dx, dy = left + PADDING, top + HEADER
-                boxes += [box._replace(x=box.x + dx, y=box.y + dy) for box in drawn.boxes]
-            right, bottom = max(right, slot.x + width), max(bottom, slot.y + height)
-        return _Drawn(boxes, right, bottom)
+        slots = spread(layout.slots, level.closed, sizes)
+        ends = [(slot.x + w, slot.y + h) for slot, (w, h) in zip(slots, sizes, strict=False)]
+        lowest = max((slot.y for slot in slots), default=0.0)
+        inside[group] = _Drawn(
+            level.parts, layout._replace(slots=slots), sizes,
+            max((x for x, _ in ends), default=0.0),
+            max([lowest, *(y for _, y in ends)]),
+        )  # fmt: skip
+        return inside[group]
+
+    def _layout(self, group: str, level: _Level, borders: Borders) -> Layout:
+        if group not in self._layouts:
+            made = arrange(len(level.parts), level.edges, level.closed, borders)
+            self._layouts[group] = made
+        return self._layouts[group]
 
 
 def _closed_sizes(parts: Sequence[Part]) -> list[Size]:
@@ -374,6 +502,130 @@ def _holds(members: Sequence[int], number: int) -> bool:
 def _around_box(drawn: _Drawn, closed: Size) -> Size:
     width, height = drawn.width + 2 * PADDING, drawn.height + HEADER + PADDING
     return max(closed[0], width), max(closed[1], height)
+
+
+def _borders(boxes: Sequence[Box], edges: Iterable[Edge]) -> dict[str, Borders]:
+    """Returns for each open group which boxes of it are joined with others outside it."""
+    parents = {box.part.id: box.parent for box in boxes}
+    counts = Counter[str]()
+    number: dict[str, int] = {}  # of a box in its level
+    for name, parent in parents.items():
+        number[name] = counts[parent]
+        counts[parent] += 1
+    chains = [_chain(box, parents) for box in boxes]
+    entered: dict[str, set[int]] = {}
+    left: dict[str, set[int]] = {}
+    for edge in edges:
+        needed, waiting = chains[edge.needed], chains[edge.waiting]
+        for own, other, found in ((needed, waiting, left), (waiting, needed, entered)):
+            for inner, outer in pairwise(own):
+                if outer in other:
+                    break
+                found.setdefault(outer, set()).add(number[inner])
+    return {
+        group: Borders(entered.get(group, frozenset()), left.get(group, frozenset()))
+        for group in {*entered, *left}
+    }
+
+
+def _chain(box: Box, parents: Mapping[str, str]) -> list[str]:
+    """Returns a box and the open groups around it, the innermost first."""
+    found = [box.part.id]
+    while parent := parents[found[-1]]:
+        found.append(parent)
+    return found
+
+
+def _put(boxes: Sequence[Box], inside: Mapping[str, _Drawn]) -> tuple[list[Box], dict[str, Point]]:
+    """Returns the boxes at their places, and the corner of each level."""
+    corners: dict[str, Point] = {ROOT: (0.0, 0.0)}
+    slots = {
+        part.id: (drawn.layout.slots[number], drawn.sizes[number])
+        for drawn in inside.values()
+        for number, part in enumerate(drawn.parts)
+    }
+    placed: list[Box] = []
+    for box in boxes:
+        slot, (width, height) = slots[box.part.id]
+        x, y = corners[box.parent]
+        x, y = x + slot.x, y + slot.y
+        if box.is_open:
+            corners[box.part.id] = x + PADDING, y + HEADER
+        placed.append(box._replace(x=x, y=y, width=width, height=height))
+    return placed, corners
+
+
+class _Lines:
+    """Leads edges through the passages of all levels between their boxes."""
+
+    def __init__(
+        self, boxes: Sequence[Box], inside: Mapping[str, _Drawn], corners: Mapping[str, Point]
+    ) -> None:
+        self._boxes = boxes
+        self._inside = inside
+        self._corners = corners
+        self._at = {box.part.id: place for place, box in enumerate(boxes)}
+        self._parents = {box.part.id: box.parent for box in boxes}
+        self._columns = {level: drawn.columns() for level, drawn in inside.items()}
+        self._number = {
+            part.id: number for drawn in inside.values() for number, part in enumerate(drawn.parts)
+        }
+
+    def path(self, edge: Edge) -> list[Point]:
+        """Returns the points of an edge."""
+        sources, targets = self._around(edge.needed), self._around(edge.waiting)
+        while sources[-1] == targets[-1]:
+            sources.pop()
+            targets.pop()
+        source, target = sources[-1], targets[-1]
+        there, back = self._outwards(sources, RIGHT), self._outwards(targets, LEFT)
+        between = self._layer(target) - self._layer(source) - 1
+        passages = self._passages(source, RIGHT)[:between] if between else ()
+        return _straight([*there, *self._through(source.parent, passages), *reversed(back)])
+
+    def _around(self, place: int) -> list[Box]:
+        """Returns a box and the open groups around it, the innermost first."""
+        return [self._boxes[self._at[name]] for name in _chain(self._boxes[place], self._parents)]
+
+    def _outwards(self, chain: Sequence[Box], side: int) -> list[Point]:
+        """Returns the points from a box to the border of the column of the last group around it."""
+        box = chain[0]
+        points = [(box.x + side * box.width, box.y + box.height / 2)]
+        for box, outer in zip(chain, [*chain[1:], None], strict=True):
+            x, _ = self._corners[box.parent]
+            points.append((x + self._columns[box.parent][self._layer(box)][side], points[-1][1]))
+            if outer is not None:
+                through = self._through(box.parent, self._passages(box, side))
+                points += through if side == RIGHT else reversed(through)
+                points.append((outer.x + side * outer.width, points[-1][1]))
+        return points
+
+    def _through(self, level: str, passages: Sequence[int]) -> list[Point]:
+        x, y = self._corners[level]
+        points: list[Point] = []
+        for item in passages:
+            slot = self._inside[level].layout.slots[item]
+            begin, end = self._columns[level][slot.layer]
+            points += [(x + begin, y + slot.y), (x + end, y + slot.y)]
+        return points
+
+    def _passages(self, box: Box, side: int) -> Sequence[int]:
+        layout = self._inside[box.parent].layout
+        return (layout.out if side == RIGHT else layout.into).get(self._number[box.part.id], ())
+
+    def _layer(self, box: Box) -> int:
+        return self._inside[box.parent].layout.slots[self._number[box.part.id]].layer
+
+
+def _straight(points: Iterable[Point]) -> list[Point]:
+    """Returns a path without the points in the middle of a level run."""
+    kept: list[Point] = []
+    for point in points:
+        if len(kept) > 1 and kept[-2][1] == kept[-1][1] == point[1]:
+            kept.pop()
+        if not kept or kept[-1] != point:
+            kept.append(point)
+    return kept
 
 
 def _shown_in(jobs: int, boxes: Sequence[Box]) -> list[int]:

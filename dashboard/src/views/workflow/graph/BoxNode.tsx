@@ -1,6 +1,6 @@
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
 import { memo } from "react";
-import { counted } from "../../../ui/format";
+import { counted, duration } from "../../../ui/format";
 import { Icon } from "../../../ui/Icon";
 import { JobLink } from "../../../ui/links";
 import { StateBar } from "../../../ui/StateBar";
@@ -32,6 +32,7 @@ export const BoxNode = memo(function BoxNode({ data }: NodeProps<BoxNodeType>) {
             <JobLink id={node.job}>{node.label}</JobLink>
           </span>
           <span className="visually-hidden">{look.label}</span>
+          <Took node={node} />
         </>
       ) : (
         <>
@@ -51,6 +52,7 @@ export const BoxNode = memo(function BoxNode({ data }: NodeProps<BoxNodeType>) {
                 {counted(node.jobs, "job")}
               </GroupCount>
             </span>
+            {!node.open && <Took node={node} />}
           </div>
           {!node.open && <StateBar counts={node.states} />}
         </>
@@ -59,3 +61,9 @@ export const BoxNode = memo(function BoxNode({ data }: NodeProps<BoxNodeType>) {
     </div>
   );
 });
+
+/** How long it has run, or took. */
+function Took({ node }: { node: GraphNode }) {
+  if (node.ms === null || node.ms === undefined) return null;
+  return <span className={styles.took}>{duration(node.ms / 1000)}</span>;
+}

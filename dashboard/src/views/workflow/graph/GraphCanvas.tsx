@@ -1,8 +1,11 @@
 import "@xyflow/react/dist/base.css";
 import {
   Background,
+  BaseEdge,
+  ControlButton,
   Controls,
   type Edge,
+  type EdgeProps,
   getViewportForBounds,
   MiniMap,
   type Node,
@@ -12,11 +15,13 @@ import {
   type Viewport,
 } from "@xyflow/react";
 import { useEffect, useMemo, useRef } from "react";
+import { Icon } from "../../../ui/Icon";
 import { lookOf } from "../../../ui/states";
 import type { Graph, GraphNode } from "../queries";
 import { BoxNode, type BoxNodeType } from "./BoxNode";
 import styles from "./Graph.module.css";
 import { mainState } from "./mainState";
+import { type Point, pathThrough, placesToShow } from "./paths";
 
 interface Props {
   graph: Graph;
@@ -24,11 +29,17 @@ interface Props {
   onToggle: (group: string) => void;
 }
 
+type Line = Edge<{ path: readonly Point[] }, "line">;
+
 const NODE_TYPES = { box: BoxNode };
+const EDGE_TYPES = { line: LineEdge };
 const OPENS_AT = 1.5; // Enlarged this much, a group opens where somebody points,
 const CLOSES_AT = 0.12; // and one that fills less than this part of the window closes.
 const MIN_ZOOM = 0.02;
 const MAX_ZOOM = 2.5;
+const LEGIBLE = 0.5; // At least this large, names can be read.
+const MARGIN = 24;
+const MAPPED = 30; // From so many boxes on, a map is shown.
 const WHOLE = { padding: 0.08, maxZoom: 1 };
 
 /** The graph drawn: positions come from the server, zooming opens and closes groups. */
@@ -55,9 +66,11 @@ function Flow({ graph, workflow, onToggle }: Props) {
     [graph.nodes, workflow],
   );
   const edges = useMemo(() => linesOf(graph), [graph]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the first view of each workflow is whole.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only the first view of each workflow is chosen.
   useEffect(() => {
-    void flow.fitView(WHOLE);
+    const shown = place.current?.getBoundingClientRect();
+    if (!shown) return;
+    void flow.setViewport(firstView(graph.nodes, shown));
   }, [workflow]);
   // Boxes have other places when a group has opened or closed: what it holds is brought into view.
   useEffect(() => {
@@ -88,8 +101,10 @@ function Flow({ graph, workflow, onToggle }: Props) {
         onMoveEnd={onMoveEnd}
         minZoom={MIN_ZOOM}
         maxZoom={MAX_ZOOM}
-        fitView
-        fitViewOptions={WHOLE}
+        edgeTypes={EDGE_TYPES}
+        // The wheel scrolls the page; with Ctrl it zooms, as a pinch does.
+        zoomOnScroll={false}
+        preventScrolling={false}
         onlyRenderVisibleElements
         nodesDraggable={false}
         nodesConnectable={false}
@@ -100,16 +115,34 @@ function Flow({ graph, workflow, onToggle }: Props) {
         proOptions={{ hideAttribution: true }}
       >
         <Background gap={24} />
-        <Controls showInteractive={false} />
-        <MiniMap
-          pannable
-          zoomable
-          ariaLabel="Map of the graph"
-          nodeClassName={(node) => styles[`map-${toneOf(node as BoxNodeType)}`] ?? ""}
-        />
+        <Controls showInteractive={false} fitViewOptions={WHOLE}>
+          <ControlButton
+            title="Full screen"
+            aria-label="Full screen"
+            onClick={() => void toggleFullScreen(place.current)}
+          >
+            <Icon name="fullScreen" />
+          </ControlButton>
+        </Controls>
+        {graph.nodes.length > MAPPED && (
+          <MiniMap
+            pannable
+            zoomable
+            ariaLabel="Map of the graph"
+            nodeClassName={(node) => styles[`map-${toneOf(node as BoxNodeType)}`] ?? ""}
+          />
+        )}
       </ReactFlow>
     </section>
   );
+}
+
+function LineEdge({ data, style }: EdgeProps<Line>) {
+  return data && <BaseEdge path={pathThrough(data.path)} style={style} />;
+}
+
+async function toggleFullScreen(place: HTMLElement | null): Promise<void> {
+  await (document.fullscreenElement ? document.exitFullscreen() : place?.requestFullscreen());
 }
 
 function toneOf(node: BoxNodeType): string {
@@ -133,12 +166,14 @@ function depth(node: GraphNode): number {
 }
 
 /** Returns the lines; each is behind the boxes that it joins, and before the groups around them. */
-function linesOf(graph: Graph): Edge[] {
+function linesOf(graph: Graph): Line[] {
   const depths = new Map(graph.nodes.map((node) => [node.id, depth(node)]));
   return graph.edges.map((edge) => ({
     id: `${edge.source}>${edge.target}`,
+    type: "line",
     source: edge.source,
     target: edge.target,
+    data: { path: edge.path },
     className: edge.critical ? styles.critical : styles.edge,
     style: { strokeWidth: Math.min(6, 1 + Math.log10(edge.jobs)) },
     zIndex: 2 * Math.max(depths.get(edge.source) ?? 0, depths.get(edge.target) ?? 0),
@@ -154,6 +189,20 @@ function boundsOf(nodes: readonly GraphNode[]) {
     width: Math.max(...nodes.map((node) => node.x + node.width)) - x,
     height: Math.max(...nodes.map((node) => node.y + node.height)) - y,
   };
+}
+
+/** Returns a view of all if its names can be read, else of what failed or runs. */
+function firstView(nodes: readonly GraphNode[], shown: DOMRect): Viewport {
+  const { width, height } = shown;
+  const { padding, maxZoom } = WHOLE;
+  const all = getViewportForBounds(boundsOf(nodes), width, height, MIN_ZOOM, maxZoom, padding);
+  if (all.zoom >= LEGIBLE) return all;
+  const around = boundsOf(placesToShow(nodes));
+  const view = getViewportForBounds(around, width, height, LEGIBLE, maxZoom, padding);
+  // What does not fit is shown from its beginning.
+  if (around.width * view.zoom > width) view.x = MARGIN - around.x * view.zoom;
+  if (around.height * view.zoom > height) view.y = MARGIN - around.y * view.zoom;
+  return view;
 }
 
 /** Returns where in the drawing somebody points; its middle if that is not known. */

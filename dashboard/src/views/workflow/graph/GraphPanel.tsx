@@ -6,6 +6,9 @@ import { Checkbox } from "../../../ui/Field";
 import { counted } from "../../../ui/format";
 import { Loading } from "../../../ui/Loading";
 import { jobsLink } from "../../../ui/links";
+import { inOrder } from "../../../ui/StateBar";
+import { StateMark } from "../../../ui/StateMark";
+import { lookOf } from "../../../ui/states";
 import { type Graph, type GraphStates, useGraph, useGraphStates, type Workflow } from "../queries";
 import type { WorkflowSearch } from "../route";
 import styles from "./Graph.module.css";
@@ -58,6 +61,7 @@ export default function GraphPanel({ workflow, search, onChange }: Props) {
           onChange={(event) => onChange({ table: event.target.checked || undefined })}
         />
         <Notes graph={shown} />
+        <Legend graph={shown} />
       </div>
       {search.table ? (
         <GraphTable graph={shown} onToggle={toggle} workflow={workflow.id} />
@@ -79,8 +83,33 @@ function merged(graph: Graph, states: GraphStates | undefined): Graph {
       ...node,
       states: states.nodes[node.id] ?? node.states,
       critical: critical.size > 0 ? critical.has(node.id) : node.critical,
+      ms: states.ms[node.id] ?? null,
     })),
   };
+}
+
+/** What the marks and the lines of the drawing mean. */
+function Legend({ graph }: { graph: Graph }) {
+  return (
+    <ul className={styles.legend} aria-label="Legend">
+      {inOrder(graph.states).map(([state]) => {
+        const { tone, mark, label } = lookOf(state);
+        return (
+          <li key={state}>
+            <span data-tone={tone}>
+              <StateMark mark={mark} />
+            </span>
+            {label}
+          </li>
+        );
+      })}
+      {graph.nodes.some((node) => node.critical) && (
+        <li>
+          <span className={styles.swatch} /> critical path
+        </li>
+      )}
+    </ul>
+  );
 }
 
 function Notes({ graph }: { graph: Graph }) {
