@@ -1,8 +1,8 @@
 """PostgreSQL, *same rows*: bare SQL that writes exactly the rows the engine writes.
 
 The statements are the fastest known for each row (docs/decisions): arrays of integers go
-as text, what is equal in all rows goes as a scalar, and both events of a claim come from
-one array. Each loop finishes and claims in one transaction, as a sync does.
+as text, what is equal in all rows goes as a scalar, and events share rows as the engine's
+do. Each loop finishes and claims in one transaction, as a sync does.
 """
 
 from collections.abc import Callable
@@ -37,17 +37,16 @@ WITH picked AS MATERIALIZED (
 )
 SELECT job, attempt, lease, rank, timeout_ms, idle_ms, spec FROM given
 """
-TWO_EVENTS = """
-INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
-SELECT $1, 1, u.job, u.attempt, $2, $3, v.f, v.t
-FROM unnest($4::text::bigint[], $5::text::integer[]) AS u (job, attempt),
-     (VALUES (2::smallint, 3::smallint), (3::smallint, 4::smallint)) AS v (f, t)
+EVENTS = """
+INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", via, "to", jobs, seq)
+SELECT $1, 1, u.jobs[n], $5, $2, $3, $6, $7::smallint, $8, u.jobs[n : n + 199], (
+    SELECT max(nextval('event_numbers'))
+    FROM generate_series(1, cardinality(u.jobs[n : n + 199]) * $9)
+)
+FROM (SELECT $4::text::bigint[]) AS u (jobs), generate_series(1, cardinality(u.jobs), 200) AS n
 """
-ONE_EVENT = """
-INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
-SELECT $1, 1, u.job, u.attempt, $2, $3, 4, 8
-FROM unnest($4::text::bigint[], $5::text::integer[]) AS u (job, attempt)
-"""
+TWO_EVENTS = (2, 3, 4, 2)  # from, via, to, events for each job
+ONE_EVENT = (4, None, 8, 1)
 LOCK = """
 SELECT id, state, flags, failed, lost FROM jobs
 WHERE id = ANY ($1::text::bigint[]) ORDER BY id FOR NO KEY UPDATE
@@ -115,7 +114,7 @@ class RawWorker:
         return len(self._held)
 
     async def _finish(self, now: int) -> None:
-        jobs, attempts = (integers(column) for column in zip(*self._held, strict=True))
+        jobs = integers([job for job, _ in self._held])
         await self._connection.fetch(LOCK, jobs)
         ended = sorted(await self._connection.fetch(DROP, jobs))
         if [(row[0], row[1]) for row in ended if row[4] == self._worker] != self._held:
@@ -123,7 +122,7 @@ class RawWorker:
         columns = [integers(column) for column in list(zip(*ended, strict=True))[:4]]
         who = (now, self._worker, 1)
         await self._connection.execute(END, *who, *columns, [RESULT_BYTES] * len(ended))
-        await self._connection.execute(ONE_EVENT, *who, jobs, attempts)
+        await self._log(who, self._held, ONE_EVENT)
 
     async def _claim(self, want: int, now: int) -> Held:
         who = (self._worker, 1, now, SLACK_MS)
@@ -135,7 +134,13 @@ class RawWorker:
             return []
         held = sorted((row[0], row[1]) for row in rows)
         self._bound = max((row[3], row[0]) for row in rows)
-        jobs, attempts = (integers(column) for column in zip(*held, strict=True))
         await self._connection.execute(BUMP, -len(rows))
-        await self._connection.execute(TWO_EVENTS, now, self._worker, 1, jobs, attempts)
+        await self._log((now, self._worker, 1), held, TWO_EVENTS)
         return held
+
+    async def _log(self, who: tuple[int, int, int], held: Held, path: tuple[object, ...]) -> None:
+        """Writes the same events of jobs that are all on the same attempt."""
+        attempt, jobs = held[0][1], integers([job for job, _ in held])
+        if any(its != attempt for _, its in held):
+            raise RuntimeError(f"expected all jobs on attempt {attempt}")
+        await self._connection.execute(EVENTS, *who, jobs, attempt, *path)

@@ -24,5 +24,5 @@ def test_bytes_in_the_log_of_postgresql_are_counted_by_table(
 ) -> None:
     whole, *tables = run(wal.measure(postgres_server, JOBS, JOBS))
     written = {row.name: row.value for row in tables}
-    assert written["… events"] > written["… leases"] > 0
+    assert 0 < written["… events"] < written["… leases"]  # they share rows
     assert sum(written.values()) <= whole.value

@@ -40,6 +40,8 @@ OWN: Final = frozenset({
 LISTS: Final = {"bigint[]", "integer[]", "text[]"}
 EDGES: Final = ("dependents", "edges")
 RENAMED: Final = {("events", "from"): "from_state", ("events", "to"): "to_state"}
+# What lets events share a row on PostgreSQL; they are copied as rows of their own.
+SHARED: Final = frozenset({("events", "via"), ("events", "jobs"), ("events", "attempts")})
 # PostgreSQL has NULL where SQLite has 0.
 ZEROS: Final = frozenset({("events", "worker"), ("events", "incarnation"), ("leases", "suspicion")})
 # Of a job that has ended, SQLite keeps these in `outcomes`.
@@ -198,13 +200,14 @@ class PostgresTables:
         )
         found: dict[str, list[Column]] = {}
         for table, name, kind in rows:
-            if table not in OWN:
+            if table not in OWN and (table, name) not in SHARED:
                 found.setdefault(table, []).append(Column(name, kind))
         return found
 
     async def read(self, table: str, columns: Sequence[Column]) -> AsyncIterator[list[Row]]:
         names = ", ".join(f'"{column.name}"' for column in columns)
-        cursor = await self._connection.cursor(f"SELECT {names} FROM {table}")  # nosec B608
+        source = "each_event" if table == "events" else table
+        cursor = await self._connection.cursor(f"SELECT {names} FROM {source}")  # nosec B608
         while chunk := await cursor.fetch(CHUNK):
             yield [tuple(row) for row in chunk]
 

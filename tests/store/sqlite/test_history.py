@@ -11,8 +11,8 @@ from tests.store.sqlite.driving import START_MS, close, open_store, transact
 from windlass.domain.rows.events import Event
 from windlass.domain.rows.records import Attempt, JobEnd, NewJob, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
+from windlass.store.sql.log import is_whole
 from windlass.store.sql.transaction import WriteTx
-from windlass.store.sqlite.roles import is_whole
 from windlass.store.sqlite.statements import QUERIES
 from windlass.store.sqlite.store import SqliteStore
 

@@ -92,17 +92,15 @@ class PostgresFlow(Flow):
     async def log(self, moves: Moves) -> None:
         if not moves.jobs or not moves.steps:
             return
-        width, steps = len(moves.jobs), len(moves.steps)
-        froms = [source for source, _ in moves.steps for _ in range(width)]
-        tos = [to for _, to in moves.steps for _ in range(width)]
-        args = spread("iii", [list(moves.attempts) * steps, froms, tos])
+        path = [moves.steps[0][0], *(to for _, to in moves.steps)]
         seq = await self._session.fetch_value(
             "append_moves",
-            integers(list(moves.jobs) * steps),
-            *args,
             moves.at,
+            integers(list(moves.jobs)),
+            *spread("i", [list(moves.attempts)]),
             moves.worker,
             moves.incarnation,
+            integers(path),
             moves.reason,
             moves.actor,
             moves.data,

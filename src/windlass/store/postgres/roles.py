@@ -9,7 +9,7 @@ from windlass.domain.rows.records import JobColumns, JobEnd, KeyRow, RateRow, Wo
 from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.jobs import Jobs
-from windlass.store.sql.log import Log
+from windlass.store.sql.log import Log, is_whole, standing_states
 from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
@@ -18,6 +18,7 @@ from windlass.store.sql.workflows import Workflows, workflows_of
 Name = tuple[str, str]
 WIDTH = len(STATE_BY_CODE)
 CHUNK = 1_000  # edges
+LATE_MS = (100, 60_000)  # between the time of a transaction and the number of its events
 
 
 class PostgresCatalog(Catalog):
@@ -108,8 +109,18 @@ class PostgresLog(Log):
         seq = await self._session.fetch_value("append_events", integers(jobs), *args)
         self._session.event = Mark(seq, events[-1].at)
 
-    of_job = query("events_of_job", int).rows(Event)
     fold = query("fold_counters").run()
+
+    async def of_job(self, job: int, /) -> list[Event]:
+        """Looks where the rows of the job say that something happened, wider if that is not all."""
+        found = await self._session.fetch("job_standing", job)
+        standing, trimmed = found[0] if found else (None, False)
+        states = standing_states(standing) if found else frozenset()
+        for ms in LATE_MS:
+            events = list(map(Event._make, await self._session.fetch("events_near_job", job, ms)))
+            if is_whole(events, states, bool(trimmed)):
+                return events
+        return list(map(Event._make, await self._session.fetch("events_of_job", job)))
 
     async def bump(self, deltas: Mapping[str, int]) -> None:
         if deltas:
@@ -139,6 +150,7 @@ class PostgresRetention(Retention):
     async def try_lock(self) -> bool:
         return bool(await self._session.fetch_value("try_retention"))
 
+    trim_events = query("trim_events", int).number()
     remove_jobs = of_ids("remove_jobs").run()
     remove_workflows = of_ids("remove_workflows").run()
     forget_commits = query("forget_commits").run()

@@ -252,6 +252,9 @@ CREATE TABLE counters (
         autovacuum_vacuum_cost_delay = 0);
 
 -- Kind 1 is a transition of a job: "from" × 16 + "to" must be a pair of domain/lifecycle/states.py.
+-- A row may hold the same transition of up to 200 jobs, and two in a row (`via` is the state between
+-- them, and all jobs take the first one first). `seq` is the number of its last event; the numbers
+-- have no gap. Read it through `each_event`, unless only rows with one event are wanted.
 CREATE TABLE events (
     seq bigint PRIMARY KEY DEFAULT nextval('event_numbers'),
     at bigint NOT NULL,
@@ -262,16 +265,46 @@ CREATE TABLE events (
     kind smallint NOT NULL,
     "from" smallint NOT NULL,
     "to" smallint NOT NULL,
+    via smallint,
     reason text,
     actor text,
     data text,
+    jobs bigint[], -- where there are several; `job` is the first of them
+    attempts integer[], -- where they differ; `attempt` is the first of them
     CONSTRAINT events_transition CHECK (
-        kind <> {event.job} OR "from" * 16 + "to" = ANY (ARRAY[
+        kind <> {event.job} OR "from" * 16 + coalesce(via, "to") = ANY (ARRAY[
+            {transitions.packed}
+        ])
+    ),
+    CONSTRAINT events_second CHECK (
+        via IS NULL OR kind = {event.job} AND via * 16 + "to" = ANY (ARRAY[
             {transitions.packed}
         ])
     )
 );
-CREATE INDEX events_job ON events (job);
+-- Transitions at times that the rows of a job know are found by these times; see `events_of_job`.
+CREATE INDEX events_rare ON events (job, seq)
+    WHERE jobs IS NULL AND (
+        kind <> {event.job} OR "from" * 16 + "to" <> ALL (ARRAY[{transitions.usual}])
+    );
+
+-- Every event, in a row of its own; `row_seq` is the key of the row that holds it. Statements say
+-- between which rows to look, because the planner cannot tell from `seq`: a row holds at most 400.
+CREATE VIEW each_event AS
+SELECT e.seq AS row_seq, e.seq - size.jobs * size.steps + one.place AS seq, e.at,
+       CASE WHEN e.jobs IS NULL THEN e.job ELSE e.jobs[(one.place - 1) % size.jobs + 1] END AS job,
+       e.worker, e.incarnation,
+       CASE WHEN e.attempts IS NULL THEN e.attempt
+            ELSE e.attempts[(one.place - 1) % size.jobs + 1] END AS attempt,
+       e.kind,
+       CASE WHEN one.place <= size.jobs THEN e."from" ELSE e.via END AS "from",
+       CASE WHEN one.place > size.jobs * (size.steps - 1) THEN e."to" ELSE e.via END AS "to",
+       e.reason, e.actor, e.data
+FROM events AS e
+CROSS JOIN LATERAL (
+    SELECT coalesce(cardinality(e.jobs), 1) AS jobs, CASE WHEN e.via IS NULL THEN 1 ELSE 2 END AS steps
+) AS size
+CROSS JOIN LATERAL generate_series(1, size.jobs * size.steps) AS one (place);
 
 -- Who did what, from where; repeated calls share a row and are counted.
 CREATE TABLE audit (

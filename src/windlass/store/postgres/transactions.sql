@@ -156,12 +156,14 @@ SELECT note_commit(0, windlass_now(), true)
 
 -- name: jobs_of_commit
 -- The jobs of a hot submit: the same transaction wrote their first events. They are younger than $2.
-SELECT e.at, e.job FROM events e
-WHERE e.job > $2 AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
+SELECT v.at, v.job FROM events e JOIN each_event v ON v.row_seq = e.seq
+WHERE e.seq >= first_event_since(
+    (SELECT created_at FROM jobs WHERE id > $2 ORDER BY id LIMIT 1) - 60000
+) AND e.kind = {event.job} AND e."from" = {state.new} AND e.xmin = (
     SELECT c.xmin FROM commits_even c WHERE c.mark = $1
     UNION ALL SELECT c.xmin FROM commits_odd c WHERE c.mark = $1
-)
-ORDER BY e.job
+) AND v.job > $2
+ORDER BY v.job
 
 -- name: newest_event
 -- Where the next `polled_arrivals` begins.
@@ -170,8 +172,8 @@ SELECT coalesce(max(seq), 0) FROM events
 -- name: polled_arrivals
 -- What became ready since an event: by shape, the best job and how many.
 SELECT r.shape, min(r.rank), (array_agg(r.job ORDER BY r.rank, r.job))[1], count(*)
-FROM (SELECT DISTINCT e.job FROM events e
-      WHERE e.seq > $1 AND e.kind = {event.job} AND e."to" = {state.queued} LIMIT 10000) AS queued
+FROM (SELECT DISTINCT e.job FROM each_event e
+      WHERE e.row_seq > $1 AND e.seq > $1 AND e.kind = {event.job} AND e."to" = {state.queued} LIMIT 10000) AS queued
 JOIN jobs j ON j.id = queued.job
 JOIN ready r ON r.shape = j.shape AND r.rank = j.rank AND r.job = j.id
 GROUP BY r.shape

@@ -1,20 +1,9 @@
 -- Whole steps of many jobs at once: the statements that only PostgreSQL runs.
 
 -- name: append_moves
--- As `append_events`, for transitions (kind 1) without reason, actor and data.
-WITH gate AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared(1464421956, 1)
-), written AS (
-    INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to", reason, actor,
-                        data)
-    SELECT $8::bigint, 1, u.job, coalesce(u.attempt, $5), nullif($9::bigint, 0),
-           nullif($10::bigint, 0), coalesce(u."from", $6), coalesce(u."to", $7), $11::text,
-           $12::text, $13::text
-    FROM gate, unnest($1::text::bigint[], $2::text::integer[], $3::text::smallint[],
-                      $4::text::smallint[]) AS u (job, attempt, "from", "to")
-    RETURNING seq
-)
-SELECT max(seq) FROM written;
+-- See functions/; returns the number of the last event, as `append_events`.
+SELECT append_moves($1, $2::text::bigint[], $3::text::integer[], $4, nullif($5::bigint, 0),
+                    nullif($6::bigint, 0), $7::text::smallint[], $8, $9, $10);
 
 -- name: enter
 -- Jobs that are ready at once go into both tables by one pass over the columns.

@@ -27,13 +27,52 @@ SELECT max(seq) FROM written;
 -- From a rising bound.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
        "to", reason, actor, data
-FROM events WHERE seq > $1 ORDER BY seq LIMIT $2;
+FROM each_event WHERE row_seq > $1 AND seq > $1 ORDER BY row_seq, seq LIMIT $2;
+
+-- name: events_near_job
+-- Rare events by the partial index, whose condition must be repeated; the others around the times
+-- that the job's rows know, up to $2 ms away.
+WITH times AS (
+    SELECT created_at AS at FROM jobs WHERE id = $1
+    UNION SELECT assigned_at FROM jobs WHERE id = $1
+    UNION SELECT started_at FROM jobs WHERE id = $1
+    UNION SELECT finished_at FROM jobs WHERE id = $1
+    UNION SELECT assigned_at FROM leases WHERE job = $1
+    UNION SELECT started_at FROM leases WHERE job = $1
+    UNION SELECT assigned_at FROM attempts WHERE job = $1
+    UNION SELECT started_at FROM attempts WHERE job = $1
+), spans AS MATERIALIZED (
+    SELECT first_event_since(at - $2) AS first, first_event_since(at + $2 + 1) AS behind
+    FROM times WHERE at IS NOT NULL
+), found AS MATERIALIZED (
+    SELECT e.seq FROM events e
+    WHERE e.job = $1 AND e.jobs IS NULL AND (
+        e.kind <> {event.job} OR e."from" * 16 + e."to" <> ALL (ARRAY[{transitions.usual}])
+    )
+    UNION
+    SELECT e.seq FROM spans s CROSS JOIN LATERAL (
+        SELECT seq FROM events
+        WHERE seq >= s.first AND seq < s.behind AND (job = $1 OR $1 = ANY (jobs)) OFFSET 0
+    ) AS e
+)
+SELECT e.seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
+       "to", reason, actor, data
+FROM found f JOIN each_event e ON e.row_seq = f.seq WHERE e.job = $1 ORDER BY e.seq;
 
 -- name: events_of_job
--- The history of one job.
-SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from",
-       "to", reason, actor, data
-FROM events WHERE job = $1 ORDER BY seq;
+-- Reads the whole log, if nothing else finds them all.
+SELECT e.seq, e.at, e.kind, e.job, e.attempt, coalesce(e.worker, 0), coalesce(e.incarnation, 0),
+       e."from", e."to", e.reason, e.actor, e.data
+FROM events o JOIN each_event e ON e.row_seq = o.seq
+WHERE (o.job = $1 OR $1 = ANY (o.jobs)) AND e.job = $1 ORDER BY e.seq;
+
+-- name: job_standing
+-- The state of a job that ended or is leased (NULL for one that waits), when it was submitted, and
+-- whether its first events may have been removed.
+SELECT coalesce(j.state, l.state), e.seq > 1 AND j.created_at <= e.at
+FROM jobs j LEFT JOIN leases l ON l.job = j.id AND j.state IS NULL
+LEFT JOIN (SELECT seq, at FROM each_event ORDER BY row_seq, seq LIMIT 1) AS e ON true
+WHERE j.id = $1;
 
 -- name: bump_counters
 -- Appended, so that it meets no other transaction.
@@ -56,8 +95,11 @@ SELECT name, sum(value)::bigint FROM counters GROUP BY name ORDER BY name;
 
 -- name: event_times
 -- Also the time of the oldest event: retention has removed everything below it.
-SELECT seq, at FROM events WHERE seq = ANY ($1::text::bigint[])
-UNION SELECT seq, at FROM (SELECT seq, at FROM events ORDER BY seq LIMIT 1) AS oldest;
+SELECT e.seq, e.at FROM unnest($1::text::bigint[]) AS u (seq) CROSS JOIN LATERAL (
+    SELECT seq FROM events WHERE events.seq >= u.seq ORDER BY seq LIMIT 1
+) AS r JOIN each_event e ON e.row_seq = r.seq WHERE e.seq = u.seq
+UNION
+SELECT seq, at FROM (SELECT seq, at FROM each_event ORDER BY row_seq, seq LIMIT 1) AS oldest;
 
 -- name: insert_event_at
 -- Under its own number. The shared lock is the one of `append_events`.

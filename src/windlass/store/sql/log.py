@@ -1,11 +1,38 @@
 """The event log and the counters beside it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
 
-from windlass.domain.rows.events import Event
+from windlass.domain.lifecycle.states import NEW_CODE, State
+from windlass.domain.rows.events import Event, EventKind
 from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role
+
+# States of a job without a lease. Its transition there is among the unusual events, or
+# is its first event.
+UNLEASED: Final = frozenset(
+    state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
+)
+
+
+def standing_states(state: int | None) -> frozenset[int]:
+    """Returns the states that a job may be in whose outcome or lease has this state, if any."""
+    return UNLEASED if state is None else frozenset({state})
+
+
+def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
+    """Returns whether the transitions lead from a new job to one of the states in `standing`.
+
+    `trimmed`: the first ones, or all of them, may be missing.
+    """
+    moves = [event for event in events if event.kind == EventKind.JOB]
+    if not moves:
+        return trimmed
+    if (moves[0].source != NEW_CODE and not trimmed) or moves[-1].to not in standing:
+        return False
+    return all(before.to == after.source for before, after in pairwise(moves))
 
 
 class LogRead(Role, ABC):

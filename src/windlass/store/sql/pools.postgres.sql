@@ -29,7 +29,7 @@ SELECT f.shape, c.count FROM found f CROSS JOIN LATERAL (
 -- The last attempt is in the job's row, earlier ones are among the attempts.
 SELECT e.worker, j.shape,
        coalesce(t.started_at, t.assigned_at) AS since, e.at
-FROM events e
+FROM each_event e
 JOIN jobs j ON j.id = e.job
 CROSS JOIN LATERAL (
     SELECT a.started_at, a.assigned_at FROM attempts a
@@ -39,6 +39,6 @@ CROSS JOIN LATERAL (
     WHERE j.attempt = e.attempt AND j.state > {state.retrying}
     LIMIT 1
 ) AS t
-WHERE e.seq > $1 AND e.kind = {event.job} AND e."from" BETWEEN {state.assigned} AND {state.timed_out} AND e."to" NOT BETWEEN {state.assigned} AND {state.timed_out}
+WHERE e.row_seq > $1 AND e.seq > $1 AND e.kind = {event.job} AND e."from" BETWEEN {state.assigned} AND {state.timed_out} AND e."to" NOT BETWEEN {state.assigned} AND {state.timed_out}
     AND e.worker = ANY ($2::text::bigint[]) AND coalesce(t.started_at, t.assigned_at) IS NOT NULL
 ORDER BY 1, 2, 3, 4;

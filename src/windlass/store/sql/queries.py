@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from importlib.resources import files
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -85,6 +86,7 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     # Both codes of each allowed transition in one number: from × 16 + to.
     packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
     yield "transitions.packed", ", ".join(map(str, packed))
+    yield "transitions.usual", ", ".join(str(before * 16 + after) for before, after in _usual())
     yield "attempt.per_epoch", PER_EPOCH
     yield "gap.begin_ms", BEGIN_MS
     yield "gap.per_ms", PER_MS
@@ -103,6 +105,13 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     yield "manual.no", 0
     yield "manual.yes", 1
     yield "manual.kept_while_running", KEPT_WHILE_RUNNING
+
+
+def _usual() -> list[tuple[int, int]]:
+    """Returns transitions at times that the rows of a job know; the last one is two in a row."""
+    states = (State.QUEUED, State.ASSIGNED, State.RUNNING, State.COMPLETED)
+    codes = [NEW_CODE, *(state.code for state in states)]
+    return [*pairwise(codes), (State.QUEUED.code, State.RUNNING.code)]
 
 
 def _literal(text: str) -> str:

@@ -69,3 +69,31 @@ ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body;
 -- name: forget_commits
 -- Old marks, see functions/.
 SELECT forget_commits();
+
+-- name: trim_events
+-- What is younger in the last row gets rows of its own. The newest stays, as on the other store.
+WITH newest AS (
+    SELECT max(seq) AS seq FROM events
+), gone AS (
+    DELETE FROM events WHERE seq <= $1 AND seq < (SELECT seq FROM newest)
+    RETURNING coalesce(cardinality(jobs), 1) * CASE WHEN via IS NULL THEN 1 ELSE 2 END AS events
+), cut AS (
+    DELETE FROM events e WHERE e.seq = (
+        SELECT seq FROM events WHERE seq > $1 OR seq = (SELECT seq FROM newest) ORDER BY seq LIMIT 1
+    ) AND EXISTS (
+        SELECT FROM each_event v
+        WHERE v.row_seq = e.seq AND v.seq <= $1 AND v.seq < (SELECT seq FROM newest)
+    )
+    RETURNING e.seq
+), kept AS (
+    INSERT INTO events (seq, at, kind, job, attempt, worker, incarnation, "from", "to", reason,
+                        actor, data)
+    SELECT v.seq, v.at, v.kind, v.job, v.attempt, v.worker, v.incarnation, v."from", v."to",
+           v.reason, v.actor, v.data
+    FROM cut JOIN each_event v ON v.row_seq = cut.seq
+    WHERE v.seq > $1 OR v.seq = (SELECT seq FROM newest)
+)
+SELECT (SELECT coalesce(sum(events), 0) FROM gone) + (
+    SELECT count(*) FROM cut JOIN each_event v ON v.row_seq = cut.seq
+    WHERE v.seq <= $1 AND v.seq < (SELECT seq FROM newest)
+);

@@ -7,7 +7,3 @@ SELECT kind, id, body FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigi
 -- name: drop_baseline
 -- By primary key.
 DELETE FROM baseline WHERE kind = $1 AND id = ANY ($2::text::bigint[]);
-
--- name: trim_events
--- The newest stays, as on the other store.
-DELETE FROM events WHERE seq <= $1 AND seq < (SELECT max(seq) FROM events);

@@ -81,3 +81,7 @@ DELETE FROM usage WHERE job IN carray(?);
 -- name: remove_steps
 -- Retention removes it with the jobs.
 DELETE FROM steps WHERE job IN carray(?);
+
+-- name: trim_events
+-- The newest stays, as on the other store.
+DELETE FROM events WHERE seq <= ? AND seq < (SELECT max(seq) FROM events);

@@ -3,10 +3,10 @@
 -- name: completed_between
 -- An end is written once, so each job occurs once; state 8 is completed.
 SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0), j.spec
-FROM events AS e
+FROM each_event AS e
 JOIN jobs AS j ON j.id = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
-WHERE e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
   AND j.started_at IS NOT NULL AND j.finished_at IS NOT NULL
 ORDER BY e.seq;
 
@@ -43,36 +43,36 @@ SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integ
        coalesce(j.age_from, e.at),
        coalesce(a.started_at, CASE WHEN j.attempt = e.attempt THEN j.started_at END),
        coalesce(a.failure, CASE WHEN j.attempt = e.attempt THEN j.failure END, 0)
-FROM events AS e
+FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
 LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
 LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
-WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
 ORDER BY e.seq;
 
 -- name: moved_between
 -- The same walk, added up.
 SELECT coalesce(j.shape, g.name::integer) AS shape, e."from", e."to", count(*)
-FROM events AS e
+FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
 LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
-WHERE e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
   AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
 -- name: held_since
 -- Reads events that begin or end a lease, along the primary key.
 SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
-FROM events
-WHERE seq > $1 AND seq <= $2 AND kind = {event.job}
+FROM each_event
+WHERE row_seq > $1 AND row_seq <= $2 + 400 AND seq > $1 AND seq <= $2 AND kind = {event.job}
     AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
 GROUP BY 1 ORDER BY 1;
 
 -- name: completed_on
 -- Reads events of completions along the primary key; the jobs by theirs.
 SELECT coalesce(e.worker, 0), j.shape, max(e.at), count(*)
-FROM events AS e JOIN jobs AS j ON j.id = e.job
-WHERE e.seq > $1 AND e.at >= $2 AND e.kind = {event.job} AND e."to" = {state.completed}
+FROM each_event AS e JOIN jobs AS j ON j.id = e.job
+WHERE e.row_seq > $1 AND e.seq > $1 AND e.at >= $2 AND e.kind = {event.job} AND e."to" = {state.completed}
 GROUP BY e.worker, j.shape, e.at / 60000 ORDER BY 1, 2, e.at / 60000;
 
 -- name: series_between

@@ -114,14 +114,15 @@ ORDER BY found.rank, found.job LIMIT $4;
 
 -- name: ends_between
 -- Reads back along the primary key, between two numbers.
-SELECT seq, job FROM events
-WHERE seq >= $1 AND seq < $2 AND kind = {event.job}
+SELECT seq, job FROM each_event
+WHERE row_seq >= $1 AND row_seq <= $2 + 400 AND seq >= $1 AND seq < $2 AND kind = {event.job}
   AND "to" >= {state.completed} AND "to" <> {state.suspended}
-ORDER BY seq DESC LIMIT $3;
+ORDER BY row_seq DESC, seq DESC LIMIT $3;
 
 -- name: event_bounds
 -- Both ends of the primary key.
-SELECT coalesce(min(seq), 1), coalesce(max(seq), 0) FROM events;
+SELECT coalesce((SELECT seq FROM each_event ORDER BY row_seq, seq LIMIT 1), 1),
+       coalesce(max(seq), 0) FROM events;
 
 -- name: id_behind
 -- Bisects the primary key in one round trip, as `JobLists` does step by step.
@@ -279,19 +280,29 @@ ORDER BY r.rank, r.job;
 -- Events about no job, by the index on the job.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
-FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop}) ORDER BY seq LIMIT $3;
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind IN ({event.worker}, {event.queue}, {event.loop})
+    AND jobs IS NULL AND (
+    kind <> {event.job} OR "from" * 16 + "to" <> ALL (ARRAY[{transitions.usual}])
+)
+ORDER BY seq LIMIT $3;
 
 -- name: worker_events
 -- Reads back along the primary key; the caller limits the length.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
-FROM events WHERE seq > $1 AND seq <= $2 AND worker = $3 ORDER BY seq DESC LIMIT $4;
+FROM each_event
+WHERE row_seq > $1 AND row_seq <= $2 + 400 AND seq > $1 AND seq <= $2 AND worker = $3
+ORDER BY row_seq DESC, seq DESC LIMIT $4;
 
 -- name: pool_events
 -- Events about no job, by the index on the job.
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
-FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool} ORDER BY seq DESC LIMIT $3;
+FROM events WHERE job = 0 AND seq > $1 AND seq <= $2 AND kind = {event.pool}
+    AND jobs IS NULL AND (
+    kind <> {event.job} OR "from" * 16 + "to" <> ALL (ARRAY[{transitions.usual}])
+)
+ORDER BY seq DESC LIMIT $3;
 
 -- name: census_of_jobs
 -- A bounded part of each place; planned jobs count as queued, and kept waits as the job's state.

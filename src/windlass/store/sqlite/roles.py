@@ -11,15 +11,13 @@ the oldest events, a chain may begin later, or have no events.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Self
 
 import apsw
 
-from windlass.domain.lifecycle.states import State
-from windlass.domain.rows.events import BaselineKind, Event, EventKind
+from windlass.domain.rows.events import BaselineKind, Event
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import JobRecord, RateRow, WorkflowRow
 from windlass.domain.rows.views import JobFilter, Place
@@ -27,7 +25,7 @@ from windlass.store.job_filters import Candidate, RowFilter, Source, make_view
 from windlass.store.job_reads import Seen, Stretch
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.jobs import Jobs
-from windlass.store.sql.log import Log
+from windlass.store.sql.log import Log, is_whole, standing_states
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
 from windlass.store.sql.session import maker
@@ -39,13 +37,6 @@ from windlass.store.sqlite.places import SqliteLeases, SqlitePlaces
 from windlass.store.sqlite.session import SqliteSession
 from windlass.store.sqlite.statements import QUERIES, Row, pack, unpack
 
-JOB = int(EventKind.JOB)
-NEW = 0
-# States of a job without a lease. Its transition there is among the unusual events, or
-# is its first event.
-UNLEASED = frozenset(
-    state.code for state in (State.BLOCKED, State.QUEUED, State.RETRYING, State.SUSPENDED)
-)
 CHUNK = 1_000
 _REMOVALS = (
     "remove_jobs",
@@ -76,26 +67,12 @@ def events_of_job(connection: apsw.Connection, job: int) -> list[Event]:
     return _events(connection, "events_of_job", (job,))
 
 
-def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = False) -> bool:
-    """Returns whether the transitions lead from a new job to one of the states in `standing`.
-
-    `trimmed`: the first ones, or all of them, may be missing.
-    """
-    moves = [event for event in events if event.kind == JOB]
-    if not moves:
-        return trimmed
-    if (moves[0].source != NEW and not trimmed) or moves[-1].to not in standing:
-        return False
-    return all(before.to == after.source for before, after in pairwise(moves))
-
-
 def _standing(connection: apsw.Connection, job: int) -> frozenset[int]:
     """Returns the states that the job may be in now, judged by its outcome and lease."""
     rows: list[Row] = connection.execute(QUERIES["job_standing"], (job,)).fetchall()
     if not rows:
         return frozenset()
-    state: int | None = rows[0][0]
-    return UNLEASED if state is None else frozenset({state})
+    return standing_states(rows[0][0])
 
 
 def _times(connection: apsw.Connection, job: int) -> list[int]:

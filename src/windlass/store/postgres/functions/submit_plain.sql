@@ -55,7 +55,6 @@ BEGIN
         FROM unnest(tell_shapes, tell_ranks, tell_firsts, tell_counts)
              AS u (shape, rank, first, count);
     END IF;
-    PERFORM pg_advisory_xact_lock_shared(1464421956, 1);
-    INSERT INTO events (at, kind, job, attempt, "from", "to")
-    SELECT moment, {event.job}, u.id, 0, {state.new}, {state.queued} FROM unnest(ids) AS u (id);
+    PERFORM append_moves(moment, ids, '{}', 0, NULL, NULL,
+                         ARRAY[{state.new}, {state.queued}]::smallint[], NULL, NULL, NULL);
 END $$;

@@ -8,8 +8,7 @@
 -- dead entries of ended leases and the dead versions of such a row stay, and every sync would pass
 -- all of them.
 --
--- Locks come in the order of all transactions (worker, jobs, places); events come last, after the
--- shared advisory lock that `append_events` takes as well.
+-- Locks come in the order of all transactions (worker, jobs, places); events come last.
 --
 -- What was found is certain up to the next shape's bound and the cursors of probes that have more.
 -- If that is not enough, or the bounds are old and miss something, the normal path runs.
@@ -207,26 +206,20 @@ BEGIN
         JOIN unnest(probe_shapes, probe_depths) AS p (shape, depth) ON p.shape = c.shape
         GROUP BY p.depth;
     END IF;
-    IF taking > 0 OR finishing > 0 THEN
-        PERFORM pg_advisory_xact_lock_shared(1464421956, 1);
-    END IF;
     IF finishing > 0 THEN
-        INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
-        SELECT clock, {event.job}, u.job, coalesce(u.attempt, one_attempt), who, whose,
-               {state.running}, {state.completed}
-        FROM unnest(done_jobs, done_attempts) AS u (job, attempt);
+        PERFORM append_moves(
+            clock, done_jobs, done_attempts, one_attempt, who, whose,
+            ARRAY[{state.running}, {state.completed}]::smallint[], NULL, NULL, NULL
+        );
     END IF;
     IF taking > 0 THEN
         -- Assigned, and then running unless the worker starts them itself.
-        INSERT INTO events (at, kind, job, attempt, worker, incarnation, "from", "to")
-        SELECT clock, {event.job}, u.job, u.attempt, who, whose, u.before,
-               CASE u.before WHEN {state.queued} THEN {state.assigned} ELSE {state.running} END
-        FROM unnest(
-            given_jobs || CASE WHEN new_state = {state.running} THEN given_jobs END,
-            given_attempts || CASE WHEN new_state = {state.running} THEN given_attempts END,
-            array_fill({state.queued}, ARRAY[taking]) || CASE WHEN new_state = {state.running}
-                THEN array_fill({state.assigned}, ARRAY[taking]) END
-        ) AS u (job, attempt, before);
+        PERFORM append_moves(
+            clock, given_jobs, given_attempts, NULL, who, whose,
+            ARRAY[{state.queued}, {state.assigned}]::smallint[]
+            || CASE WHEN new_state = {state.running} THEN ARRAY[new_state] END,
+            NULL, NULL, NULL
+        );
     END IF;
     held := held - finishing + taking;
     moment := clock;
