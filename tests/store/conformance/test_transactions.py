@@ -4,14 +4,27 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
+import asyncpg
 import pytest
 
 from tests.store.conformance.driver import START_MS, Driver
 from tests.store.conformance.everything import CHANGE, FILL, PENDING_TABLES, Step
-from tests.store.conformance.rows import event, new_job, ticket
+from tests.store.conformance.rows import event, new_job, ticket, worker
 from windlass.domain.rows.events import Event
+from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
+
+
+WRITES: list[Step] = [
+    lambda tx: tx.workers.insert(worker("a")),
+    lambda tx: tx.jobs.insert([new_job(1)]),
+    lambda tx: tx.places.add_ready([ticket(1)]),
+    lambda tx: tx.catalog.set_meta("epoch", 1),
+    lambda tx: tx.log.append([event(1)]),
+]
+# A file that is open for reading, PostgreSQL, memory.
+REFUSALS = (StoreUnavailable, asyncpg.ReadOnlySQLTransactionError, RuntimeError)
 
 
 class ChangedMindError(Exception):
@@ -53,6 +66,14 @@ def test_a_transaction_sees_its_own_changes(store: Driver) -> None:
         return list(await tx.jobs.lock([1]))
 
     assert store.transact(work) == [1]
+
+
+def test_a_transaction_that_only_reads_refuses_every_write(store: Driver) -> None:
+    empty = store.snapshot()
+    for step in WRITES:
+        with pytest.raises(REFUSALS):
+            store.read(cast("Callable[[ReadTx], Awaitable[None]]", in_one([step])))
+    assert store.snapshot() == empty
 
 
 def test_every_table_is_filled_and_changed_by_the_steps_below(store: Driver) -> None:

@@ -5,7 +5,6 @@ Each role is a module over a `Session`, which runs statements by name. Its state
 only run a statement are declared (`methods.py`, docs/decisions/057). Where Python
 code differs between databases, the method is abstract here and implemented in their packages.
 
-A role has two classes: `JobsRead` reads without locks, `Jobs` does everything. All methods are
-`async` so that one engine drives every store, but on SQLite they never suspend (see
-docs/decisions/001).
+The database refuses writes and locks in a transaction that only reads. All methods are `async` so
+that one engine drives every store, but on SQLite they never suspend (see docs/decisions/001).
 """

@@ -11,8 +11,8 @@ from windlass.store.sql.session import Role, Session
 NEWEST: Final = 2**63 - 1  # above every id
 
 
-class AccessRead(Role):
-    """Reads rows of `tokens` and `codes`. Digests are unique."""
+class Access(Role):
+    """Reads and writes rows of `tokens` and `codes`. Digests are unique."""
 
     __slots__ = ()
 
@@ -27,12 +27,6 @@ class AccessRead(Role):
     async def all(self) -> list[Token]:
         """Returns every token, revoked ones too, ascending by id."""
         return tokens_of(self._session, await self._session.fetch("all_tokens"))
-
-
-class Access(AccessRead):
-    """Reads and writes rows of `tokens` and `codes`. Digests are unique."""
-
-    __slots__ = ()
 
     async def insert(self, row: Token) -> int:
         """Inserts with a fresh id (the row's own `id` is ignored) and returns its id."""
@@ -84,8 +78,8 @@ def tokens_of(session: Session, rows: list[Any]) -> list[Token]:
     return [Token._make((*row[:4], unpack(row[4]), *row[5:])) for row in rows]
 
 
-class AuditRead(Role):
-    """Reads rows of `audit`."""
+class Audit(Role):
+    """Reads and writes rows of `audit`."""
 
     __slots__ = ()
 
@@ -102,12 +96,6 @@ class AuditRead(Role):
     async def recent(self, before: int, count: int) -> list[AuditRow]:
         """Returns at most `count` rows below id `before` (0: all), descending."""
         return await self._session.rows(AuditRow, "recent_audit", before or NEWEST, count)
-
-
-class Audit(AuditRead):
-    """Reads and writes rows of `audit`."""
-
-    __slots__ = ()
 
     async def append(self, rows: Sequence[AuditRow]) -> None:
         """Appends with fresh ids (the rows' own are ignored); readers see them in order."""

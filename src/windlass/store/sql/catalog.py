@@ -13,8 +13,8 @@ BACKUP: Final = "is_backup"
 """The name in `meta` of a store that is a backup; it counts until a new epoch begins."""
 
 
-class CatalogRead(Role):
-    """Reads what engines cache: shapes, queues, settings."""
+class Catalog(Role, ABC):
+    """What engines cache: shapes, queues, settings."""
 
     __slots__ = ()
 
@@ -28,12 +28,6 @@ class CatalogRead(Role):
 
     gaps = query("gaps").rows(Gap)
     """Returns where ids have jumped, the oldest first; there are few."""
-
-
-class Catalog(CatalogRead, ABC):
-    """What engines cache: shapes, queues, settings."""
-
-    __slots__ = ()
 
     async def intern_shapes(self, shapes: Mapping[str, bytes]) -> dict[str, int]:
         """Maps digest → body to digest → id, adding shapes that are new.

@@ -7,8 +7,8 @@ from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
-class FilesRead(Role):
-    """Reads rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
+class Files(Role):
+    """Reads and writes rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
 
     Nothing here takes locks: the engine holds the lease of the attempt it writes about.
     """
@@ -59,15 +59,6 @@ class FilesRead(Role):
 
     progress = of_ids("progress_of_jobs").by_id(Progress)
     dynamic = of_ids("dynamic_of_jobs").by_id(Dynamic)
-
-
-class Files(FilesRead):
-    """Reads and writes rows of `logs`, `artifacts`, `names`, `progress` and `dynamic`.
-
-    Nothing here takes locks: the engine holds the lease of the attempt it writes about.
-    """
-
-    __slots__ = ()
 
     put_log = query("put_log").record(LogRow)
     """Writes a log's row, new or changed."""

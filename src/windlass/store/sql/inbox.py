@@ -10,8 +10,8 @@ from windlass.store.sql.methods import query
 from windlass.store.sql.session import Role, Session
 
 
-class InboxRead(Role):
-    """Reads rows of `inbox` and `job_aliases`."""
+class Inbox(Role):
+    """Reads and writes rows of `inbox` and `job_aliases`."""
 
     __slots__ = ()
 
@@ -24,12 +24,6 @@ class InboxRead(Role):
 
     alias = query("job_alias", int).optional()
     """Returns the job that replaced this one because its key was taken, if any."""
-
-
-class Inbox(InboxRead):
-    """Reads and writes rows of `inbox` and `job_aliases`."""
-
-    __slots__ = ()
 
     async def put(self, rows: Sequence[InboxRow]) -> None:
         """Adds rows as users' transactions do, with fresh ids (the rows' own are ignored)."""

@@ -23,8 +23,8 @@ FACTS: Final = len(JobFacts._fields)
 _spans = msgspec.json.Decoder(Spans).decode
 
 
-class JobsRead(Role):
-    """Reads rows of `jobs`, their attempts, dependents and keys."""
+class Jobs(Role, ABC):
+    """Reads and writes rows of `jobs`, their attempts, dependents and keys."""
 
     __slots__ = ()
 
@@ -45,12 +45,6 @@ class JobsRead(Role):
             return {}
         rows = await self._session.fetch("dependents", self._session.ids(ids), chunk)
         return {job: self._session.unpack_edges(edges) for job, edges in rows}
-
-
-class Jobs(JobsRead, ABC):
-    """Reads and writes rows of `jobs`, their attempts, dependents and keys."""
-
-    __slots__ = ()
 
     async def allocate(self, count: int) -> Sequence[int]:
         """Returns `count` rising ids that were never given before."""

@@ -23,8 +23,11 @@ class Marked(NamedTuple):
     suspicion: int
 
 
-class LeasesRead(Role):
-    """Reads rows of `leases`: the attempts in force."""
+class Leases(Role, ABC):
+    """Reads and writes rows of `leases`: the attempts in force.
+
+    Jobs without a lease are ignored.
+    """
 
     __slots__ = ()
 
@@ -56,15 +59,6 @@ class LeasesRead(Role):
 
     They come ascending by job, up to a number.
     """
-
-
-class Leases(LeasesRead, ABC):
-    """Reads and writes rows of `leases`: the attempts in force.
-
-    Jobs without a lease are ignored.
-    """
-
-    __slots__ = ()
 
     lock = of_ids("lock_leases").by_id(Lease)
     """Locks and reads the leases of these jobs, ascending by job."""

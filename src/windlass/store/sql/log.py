@@ -35,8 +35,8 @@ def is_whole(events: Iterable[Event], standing: frozenset[int], trimmed: bool = 
     return all(before.to == after.source for before, after in pairwise(moves))
 
 
-class LogRead(Role, ABC):
-    """Reads the event log and the counters beside it."""
+class Log(Role, ABC):
+    """The event log and the counters beside it."""
 
     __slots__ = ()
 
@@ -55,12 +55,6 @@ class LogRead(Role, ABC):
 
     @abstractmethod
     async def of_job(self, job: int, /) -> list[Event]: ...
-
-
-class Log(LogRead):
-    """The event log and the counters beside it."""
-
-    __slots__ = ()
 
     jump = query("insert_event_at").record(Event)
     """Writes an event under its own number; later events get higher ones."""

@@ -41,8 +41,8 @@ class Preemptible(NamedTuple):
     told: int
 
 
-class PlacementRead(Role):
-    """Reads what workers have in use, reservations and shares."""
+class Placement(Role, ABC):
+    """What workers have in use, limits of queues on leases, rates, reservations, shares."""
 
     __slots__ = ()
 
@@ -63,12 +63,6 @@ class PlacementRead(Role):
 
     namespace_weights = query("namespace_weights").pairs(str, int)
     """Returns the weights that were set, ascending by namespace."""
-
-
-class Placement(PlacementRead, ABC):
-    """What workers have in use, limits of queues on leases, rates, reservations, shares."""
-
-    __slots__ = ()
 
     async def unbound(self, shapes: Sequence[int]) -> list[int]:
         """Locks leases of these shapes that count under no queue's limit; returns their jobs,
@@ -106,8 +100,8 @@ class Placement(PlacementRead, ABC):
         """
 
 
-class LimitsRead(Role):
-    """Reads rows of `limits`: concurrency keys."""
+class Limits(Role, ABC):
+    """Reads and writes rows of `limits`: concurrency keys. Unknown limits are ignored."""
 
     __slots__ = ()
 
@@ -116,12 +110,6 @@ class LimitsRead(Role):
 
     parked = query("parked_limits").column()
     """Returns the limits under which jobs are parked, ascending."""
-
-
-class Limits(LimitsRead, ABC):
-    """Reads and writes rows of `limits`: concurrency keys. Unknown limits are ignored."""
-
-    __slots__ = ()
 
     lock = of_ids("lock_limits").by_id(LimitRow)
 

@@ -31,8 +31,11 @@ class Head(NamedTuple):
     job: int
 
 
-class PlacesRead(Role):
-    """Reads the places where open jobs wait: waits, due, parked, ready."""
+class Places(Role, ABC):
+    """The places where open jobs wait: waits, due, parked, ready.
+
+    Removed rows are returned ascending by job.
+    """
 
     __slots__ = ()
 
@@ -58,15 +61,6 @@ class PlacesRead(Role):
 
     count_ready = query("count_ready", int, int).number()
     """Returns how many jobs of this limit and shape are in `ready`."""
-
-
-class Places(PlacesRead, ABC):
-    """The places where open jobs wait: waits, due, parked, ready.
-
-    Removed rows are returned ascending by job.
-    """
-
-    __slots__ = ()
 
     async def waiting(self, ids: Sequence[int]) -> dict[int, Wait]:
         """Locks and reads these jobs' rows in `waits`."""

@@ -56,8 +56,8 @@ class Span(NamedTuple):
     job: int
 
 
-class PoolsRead(Role):
-    """Reads rows of `pools`, `pool_workers` and `pool_costs`."""
+class Pools(Role):
+    """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
 
     __slots__ = ()
 
@@ -101,12 +101,6 @@ class PoolsRead(Role):
         if last:
             return Span(most, *last[0])
         return Span(await self._session.fetch_value("rest_of_ready", shape, rank, job), 0, 0)
-
-
-class Pools(PoolsRead):
-    """Reads and writes rows of `pools`, `pool_workers` and `pool_costs`."""
-
-    __slots__ = ()
 
     insert = query("insert_pool").insert(PoolRow)
     """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""

@@ -20,8 +20,8 @@ class Ended(NamedTuple):
     finished_at: int
 
 
-class RetentionRead(Role):
-    """Finds old jobs to remove, and reads the baseline of removed events."""
+class Retention(Role, ABC):
+    """Removes old jobs, and events before a baseline."""
 
     __slots__ = ()
 
@@ -46,12 +46,6 @@ class RetentionRead(Role):
             return []
         wanted = self._session.ids(ids)
         return await self._session.rows(BaselineRow, "baseline", int(kind), wanted)
-
-
-class Retention(RetentionRead, ABC):
-    """Removes old jobs, and events before a baseline."""
-
-    __slots__ = ()
 
     put_baseline = query("put_baseline").many("iio", BaselineRow)
     """Writes rows, new or changed."""

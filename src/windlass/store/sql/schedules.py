@@ -13,8 +13,8 @@ from windlass.store.sql.session import Role
 _NEWEST = 2**62
 
 
-class TemplatesRead(Role):
-    """Reads rows of `templates`: one for each version, which never changes."""
+class Templates(Role):
+    """Reads and writes rows of `templates`: one for each version, which never changes."""
 
     __slots__ = ()
 
@@ -27,12 +27,6 @@ class TemplatesRead(Role):
     async def all(self, namespace: str | None) -> list[TemplateRow]:
         """Returns the newest version of each that was not removed, of one namespace or of all."""
         return await self._session.rows(TemplateRow, "all_newest_templates", namespace)
-
-
-class Templates(TemplatesRead):
-    """Reads and writes rows of `templates`: one for each version, which never changes."""
-
-    __slots__ = ()
 
     async def insert(self, row: TemplateRow) -> bool:
         """Adds a version; returns False if another transaction has just added one with this
@@ -47,8 +41,8 @@ class Templates(TemplatesRead):
     """
 
 
-class SchedulesRead(Role):
-    """Reads rows of `schedules` and `schedule_runs`."""
+class Schedules(Role):
+    """Reads and writes rows of `schedules` and `schedule_runs`."""
 
     __slots__ = ()
 
@@ -85,12 +79,6 @@ class SchedulesRead(Role):
     number.
     """
 
-
-class Schedules(SchedulesRead):
-    """Reads and writes rows of `schedules` and `schedule_runs`."""
-
-    __slots__ = ()
-
     insert = query("insert_schedule").insert(ScheduleRow)
     """Inserts with a fresh id (the row's own `id` is ignored); 0 if the name is taken."""
 
@@ -125,8 +113,8 @@ class Schedules(SchedulesRead):
     """Removes runs that ended before a time, up to a number; returns how many."""
 
 
-class ReactionsRead(Role):
-    """Reads rows of `reactions`."""
+class Reactions(Role):
+    """Reads and writes rows of `reactions`: what the end of a workflow triggers."""
 
     __slots__ = ()
 
@@ -141,12 +129,6 @@ class ReactionsRead(Role):
 
     of_workflow = query("reactions_of_workflow", int).rows(ReactionRow)
     """Returns all of one workflow, ascending by id."""
-
-
-class Reactions(ReactionsRead):
-    """Reads and writes rows of `reactions`: what the end of a workflow triggers."""
-
-    __slots__ = ()
 
     async def add(self, rows: Sequence[ReactionRow]) -> None:
         """Adds intents (their `id` is ignored) that are not there yet."""

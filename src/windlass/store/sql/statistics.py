@@ -27,8 +27,8 @@ class Looked(NamedTuple):
     taken: list[Taken]
 
 
-class StatisticsRead(Role):
-    """Reads rows of `statistics` and `usage`, and the completed attempts they are made of."""
+class Statistics(Role):
+    """Reads and writes rows of `statistics` and `usage`, from completed attempts."""
 
     __slots__ = ()
 
@@ -54,12 +54,6 @@ class StatisticsRead(Role):
 
     usage = of_ids("usage_of").by_id(Usage)
 
-
-class Statistics(StatisticsRead):
-    """Reads and writes rows of `statistics` and `usage`, from completed attempts."""
-
-    __slots__ = ()
-
     move_on = query("move_statistics_on", int, int).found()
     """Moves the number up to which events are counted from one to another.
 
@@ -83,8 +77,8 @@ class Statistics(StatisticsRead):
     """Inserts or replaces, by job: the newest attempt's figures count."""
 
 
-class DeadlinesRead(Role):
-    """Reads rows of `deadlines`: jobs that have to start or to end before a time."""
+class Deadlines(Role):
+    """Reads and writes rows of `deadlines`: jobs that have to start or to end before a time."""
 
     __slots__ = ()
 
@@ -92,12 +86,6 @@ class DeadlinesRead(Role):
         """Returns (at, job) with `at <= now`, earliest first, without locking."""
         rows = await self._session.fetch("deadlines_passed", now, count)
         return [(at, job) for at, job in rows]
-
-
-class Deadlines(DeadlinesRead):
-    """Reads and writes rows of `deadlines`: jobs that have to start or to end before a time."""
-
-    __slots__ = ()
 
     async def add(self, rows: Sequence[tuple[int, int]]) -> None:
         """Adds (at, job); a job may have two."""
@@ -132,8 +120,8 @@ class Completions(NamedTuple):
     rows: list[CompletedOn]
 
 
-class SeriesRead(Role):
-    """Reads rows of `series`, and the transitions of jobs that they are made of."""
+class Series(Role):
+    """Reads and writes rows of `series`."""
 
     __slots__ = ()
 
@@ -196,12 +184,6 @@ class SeriesRead(Role):
         """Returns how many living workers each pool has: name, state and count, ascending."""
         rows = await self._session.fetch("pool_workers_by_state")
         return [(name, state, count) for name, state, count in rows]
-
-
-class Series(SeriesRead):
-    """Reads and writes rows of `series`."""
-
-    __slots__ = ()
 
     move_on = query("move_series_on", int, int).found()
     """Moves the number up to which events are counted from one to another.

@@ -5,8 +5,8 @@ from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
-class StepsRead(Role):
-    """Reads steps and signals."""
+class Steps(Role):
+    """Writes steps and signals."""
 
     __slots__ = ()
 
@@ -56,12 +56,6 @@ class StepsRead(Role):
         """
         wanted = (signal.namespace, signal.name, signal.id, signal.at, count)
         return await self._session.rows(StepRow, "waiting_steps", *wanted)
-
-
-class Steps(StepsRead):
-    """Writes steps and signals."""
-
-    __slots__ = ()
 
     lock_step = query("lock_step", int, str).row(StepRow)
     """Locks and reads the step of a job with this key."""

@@ -10,8 +10,11 @@ from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.session import Role
 
 
-class WorkersRead(Role):
-    """Reads rows of `workers`."""
+class Workers(Role):
+    """Reads and writes rows of `workers`.
+
+    Unknown workers are ignored; lists ascend by id.
+    """
 
     __slots__ = ()
 
@@ -36,15 +39,6 @@ class WorkersRead(Role):
         return await self._session.rows(
             Worker, "silent_workers", cutoff, self._session.ids(statuses)
         )
-
-
-class Workers(WorkersRead):
-    """Reads and writes rows of `workers`.
-
-    Unknown workers are ignored; lists ascend by id.
-    """
-
-    __slots__ = ()
 
     lock = of_ids("lock_workers").by_id(Worker)
     """Locks and reads, ascending; unknown ids are absent."""

@@ -14,8 +14,11 @@ from windlass.store.sql.session import Role, Session
 _encode = msgspec.json.encode
 
 
-class WorkflowsRead(Role):
-    """Reads rows of `workflows`, `limits` and `cascades`: what spans several jobs."""
+class Workflows(Role, ABC):
+    """Reads and writes rows of `workflows`, `limits` and `cascades`: what spans several jobs.
+
+    Unknown workflows are ignored.
+    """
 
     __slots__ = ()
 
@@ -71,15 +74,6 @@ class WorkflowsRead(Role):
             counts[state] += jobs
             counts[FORGIVEN] += jobs if forgiven else 0
         return tuple(counts)
-
-
-class Workflows(WorkflowsRead, ABC):
-    """Reads and writes rows of `workflows`, `limits` and `cascades`: what spans several jobs.
-
-    Unknown workflows are ignored.
-    """
-
-    __slots__ = ()
 
     async def allocate(self, count: int) -> Sequence[int]:
         return await self._session.numbers("workflow_numbers", count)

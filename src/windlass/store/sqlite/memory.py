@@ -115,7 +115,10 @@ class MemoryStore:
             raise RuntimeError("a store transaction began inside another one")
         connection.execute(_BEGIN)
         try:
+            changes = connection.total_changes()
             result = drive(work(self._tx.at(data.tell_time())))
+            if not keep and connection.total_changes() != changes:
+                raise RuntimeError("a transaction that only reads has changed rows")
             if keep:
                 data.committing = True
                 connection.execute(_COMMIT)
