@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from benchmarks.fleet.processes import Server
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
-from windlass.messages.sync import Finished, SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, Finished, SyncReply, SyncRequest
 
 AT_ONCE = 20  # enrolments side by side
 

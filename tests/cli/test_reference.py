@@ -6,7 +6,7 @@ import pytest
 
 import windlass
 from windlass.cli.reference import PAGES
-from windlass.operations.dispatch.router import PLACEHOLDER
+from windlass.operations.dispatch.routes import PLACEHOLDER
 from windlass.server.app import API
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"

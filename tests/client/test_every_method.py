@@ -43,10 +43,9 @@ from windlass.client.workflows import AsyncWorkflow
 from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Lost
 from windlass.embedded.in_process import OWN, InProcess
-from windlass.messages.enrolment import EnrolRequest
 from windlass.messages.jobs import NewWorkflow, Where
 from windlass.messages.steps import StepRequest
-from windlass.messages.sync import Finished, SyncRequest
+from windlass.messages.sync import EnrolRequest, Finished, SyncRequest
 from windlass.operations.services import Services
 from windlass.ports.gateway import Holder
 

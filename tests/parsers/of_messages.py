@@ -23,7 +23,7 @@ from windlass.domain.tasks.references import references_in, replaced, uploads_in
 from windlass.domain.tasks.reported import unpack
 from windlass.domain.values.errors import WindlassError
 from windlass.operations.dispatch.binding import Binder, signature_of
-from windlass.operations.dispatch.router import Router
+from windlass.operations.dispatch.routes import Router
 from windlass.server.app import ROUTES
 from windlass.server.http.authentication import Hosts, bearer, check_media_type
 from windlass.tasks.values.codec import Misfit

@@ -16,8 +16,7 @@ from windlass.domain.access.rights import Role
 from windlass.domain.access.sign_in import SignIn
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Conflict
-from windlass.messages.enrolment import EnrolRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolRequest, SyncReply, SyncRequest
 from windlass.server.app import start_serving
 from windlass.server.serve import Listen, Serving, address_of, bind
 from windlass.server.services import ServerServices

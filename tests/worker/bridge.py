@@ -8,11 +8,10 @@ from typing import Any, Literal
 import msgspec
 
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.messages.files import StackReport
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
 from windlass.ports.gateway import Gateway, Holder
 
 

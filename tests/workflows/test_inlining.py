@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from windlass.workflows.expansion import expand, expand_file
-from windlass.workflows.inlining import describe_file
+from windlass.workflows.files import describe_file
 from windlass.workflows.nodes import Misdescribed
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "workflows"

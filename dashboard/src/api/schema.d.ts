@@ -2874,7 +2874,7 @@ export interface components {
          * PreviewRequest
          * @description Asks how many jobs an action on `where` would change.
          */
-        "windlass.messages.bulk.PreviewRequest": {
+        "windlass.messages.jobs.PreviewRequest": {
             /** @enum {unknown} */
             action: "cancel" | "prioritize" | "retry";
             where: components["schemas"]["Where"];
@@ -6200,7 +6200,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["windlass.messages.bulk.PreviewRequest"];
+                "application/json": components["schemas"]["windlass.messages.jobs.PreviewRequest"];
             };
         };
         responses: {

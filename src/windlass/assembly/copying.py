@@ -74,29 +74,23 @@ class Tables(Protocol):
 
     async def used(self) -> bool:
         """Returns whether the store has anything that would be lost."""
-        ...
 
     def read(self, table: str, columns: Sequence[Column]) -> AsyncIterator[list[Row]]:
         """Yields all rows of a table, in chunks."""
-        ...
 
     async def write(self, table: str, columns: Sequence[Column], rows: list[Row]) -> None: ...
 
     async def clear(self, table: str) -> None:
         """Removes what an empty store has."""
-        ...
 
     async def numbers(self) -> dict[str, int]:
         """Returns the last number of each sequence, by its name on PostgreSQL."""
-        ...
 
     async def go_on_after(self, numbers: dict[str, int]) -> None:
         """Lets the sequences go on after these numbers."""
-        ...
 
     async def retire(self) -> None:
         """Marks the store, so that no server goes on with it."""
-        ...
 
 
 class SqliteTables:

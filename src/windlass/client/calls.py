@@ -27,26 +27,21 @@ class Calls(Protocol):
     @property
     def installation(self) -> Hashable:
         """Identifies the store: where it is equal, job ids mean the same jobs."""
-        ...
 
     @property
     def addresses(self) -> Collection[str]:
         """Where its jobs are, for people."""
-        ...
 
     @property
     def server(self) -> str:
         """The address that the next call uses."""
-        ...
 
     @property
     def may_lose_answers(self) -> bool:
         """Whether a call may have been carried out although it failed."""
-        ...
 
     async def open(self) -> None:
         """Gets ready; the first call does so too."""
-        ...
 
     async def call(
         self,
@@ -60,17 +55,14 @@ class Calls(Protocol):
         content: Content | None = None,
     ) -> T:
         """Sends a message, or raw `content` instead, and returns the answer."""
-        ...
 
     async def get(self, path: str, query: Mapping[str, Any]) -> Answer:
         """Returns a whole answer of any type, with its headers."""
-        ...
 
     def stream(
         self, path: str, query: Mapping[str, Any] | None = None, kind: str | None = None
     ) -> AsyncIterator[bytes]:
         """Yields the bytes of an answer, of this type of content, as they arrive."""
-        ...
 
     async def close(self) -> None: ...
 

@@ -41,9 +41,11 @@ from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.domain.values.quantities import DurationLike
-from windlass.messages.bulk import Action, BulkReply, BulkRequest, RefusedJob
 from windlass.messages.jobs import (
     JOB_FILTERS,
+    Action,
+    BulkReply,
+    BulkRequest,
     CancelReply,
     CancelRequest,
     DeleteReply,
@@ -51,6 +53,7 @@ from windlass.messages.jobs import (
     Job,
     JobList,
     NewWorkflow,
+    RefusedJob,
     SubmitReply,
     Where,
 )

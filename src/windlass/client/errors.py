@@ -33,11 +33,9 @@ class Delivery(Protocol):
 
     def reply(self) -> SubmitReply:
         """Returns the server's answer; raises `Conflict` while there is none."""
-        ...
 
     async def wait(self) -> None:
         """Returns once the server has answered; raises `Conflict` if it refused."""
-        ...
 
 
 class Spooled(WindlassError):

@@ -11,11 +11,10 @@ from yarl import URL
 from windlass.client.transport import CONNECT_SECONDS, ServerError, Transport
 from windlass.domain.access.tokens import TOKEN_PREFIX
 from windlass.domain.values.errors import Conflict, Unreachable
-from windlass.messages.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.messages.files import LogEnd, LogNext, MediaDuration, RunLimit, StackReport, Upload
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, LeaveRequest, SyncReply, SyncRequest
 from windlass.messages.workers import Changed
 from windlass.ports.gateway import Holder
 

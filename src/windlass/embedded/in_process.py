@@ -20,8 +20,7 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import Conflict, read_invalid_input
 from windlass.embedded.node import Node
 from windlass.operations.all_routes import ALL
-from windlass.operations.dispatch.answers import Complete, Reply, Stream
-from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.call import Call, Complete, Reply, Stream
 from windlass.operations.dispatch.errors import Malformed, NoRoute
 from windlass.operations.dispatch.table import Table, carry_out
 from windlass.operations.rights import authorize

@@ -23,8 +23,7 @@ from windlass.domain.job.forms import DURATION, milliseconds
 from windlass.domain.rows.records import InboxRow
 from windlass.domain.values.errors import Conflict, WaitTimeout
 from windlass.embedded.in_process import InProcess
-from windlass.embedded.virtual_attempt import Place
-from windlass.embedded.virtual_worker import VirtualWorker
+from windlass.embedded.virtual_worker import Place, VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
 from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.planning import CronLoop, ReactionsLoop

@@ -55,11 +55,9 @@ class SignedTokens(Protocol):
 
     def accepts(self, secret: str) -> bool:
         """Returns whether it is a signed token, so that we need not look it up."""
-        ...
 
     async def identify(self, secret: str, most_ms: int | None) -> Identity | None:
         """Returns the bearer if the token is valid, else None."""
-        ...
 
 
 class _CachedToken(NamedTuple):

@@ -13,9 +13,8 @@ from windlass.messages.files import LogEnd, LogNext, MediaDuration, RunLimit, St
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
 from windlass.messages.workers import Changed
-from windlass.operations.dispatch.answers import BINARY, Stream
 from windlass.operations.dispatch.binding import Body
-from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.call import BINARY, Call, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.files import Attempt, Number, Size, download
 from windlass.operations.parse import check_count, job_spec

@@ -10,8 +10,7 @@ from windlass.domain.rows.records import JobRecord
 from windlass.domain.rows.views import JobCount, JobFilter
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.commands.jobs import Bulk, changeable, states_for
-from windlass.messages.bulk import BulkReply, BulkRequest, PreviewReply, PreviewRequest
-from windlass.messages.jobs import Where
+from windlass.messages.jobs import BulkReply, BulkRequest, PreviewReply, PreviewRequest, Where
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes

@@ -16,15 +16,9 @@ from windlass.domain.values.errors import InvalidInput, NotFound, UnknownName
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.fleet.workers import MAX_DIGITS, find_worker
-from windlass.engine.history.events import (
-    EventFilter,
-    Select,
-    number_before,
-    number_before_last,
-)
+from windlass.engine.history.events import EventFilter, Select, number_before, number_before_last
 from windlass.messages.numbers import Cursor, Id
-from windlass.operations.dispatch.answers import EVENTS, ServerSentEvent, Stream
-from windlass.operations.dispatch.call import Call
+from windlass.operations.dispatch.call import EVENTS, Call, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.render import show_event
 from windlass.operations.services import Services

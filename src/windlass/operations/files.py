@@ -24,15 +24,8 @@ from windlass.engine.files.logs import (
     next_part,
     settle,
 )
-from windlass.messages.files import (
-    ArtifactList,
-    LogLines,
-    LogMatches,
-    Stack,
-    Uploaded,
-)
-from windlass.operations.dispatch.answers import BINARY, TEXT, Stream
-from windlass.operations.dispatch.call import Call
+from windlass.messages.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
+from windlass.operations.dispatch.call import BINARY, TEXT, Call, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.events import moment_since
 from windlass.operations.parse import namespace_of

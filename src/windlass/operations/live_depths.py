@@ -11,7 +11,7 @@ from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.series import Mark
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
-from windlass.operations.past.moments import Moved, add_moves
+from windlass.operations.past import Moved, add_moves
 from windlass.store.sql.transaction import ReadTx
 
 RUNNING: Final = (State.ASSIGNED, State.RUNNING, State.CANCELING, State.TIMED_OUT)

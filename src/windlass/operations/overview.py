@@ -25,8 +25,7 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.live_depths import RUNNING
 from windlass.operations.parse import namespace_of
-from windlass.operations.past.moments import PastPoint, depths_at, find_point
-from windlass.operations.past.slots import Span, span_of
+from windlass.operations.past import PastPoint, Span, depths_at, find_point, span_of
 from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1", "overview")

@@ -1,8 +1,8 @@
-"""Reads jobs, workers and events as callers see them, and only those they may see."""
+"""Reads jobs, queues, workers and events as callers see them, and only those they may see."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -10,26 +10,28 @@ from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.rank import queue_weight
+from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.functions import without_functions
 from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.matching.shapes import NAMESPACES, Shape
+from windlass.domain.matching.shapes import NAMESPACES, Rate, Shape, opens_at, read_starts, room_in
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.gaps import given_again
 from windlass.domain.rows.records import JobRecord, QueueRow
 from windlass.domain.rows.views import JobFilter, JobSort, Place, SortedPage, WorkerView
 from windlass.domain.values.errors import NotFound
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.series import Depths, read_counted
 from windlass.engine.inbox import Inbox
+from windlass.engine.transaction.catalog import Catalog
 from windlass.messages.jobs import Job, JobCount, JobList
-from windlass.messages.workers import QueueInfo, WorkerInfo
+from windlass.messages.workers import QueueInfo, QueueRate, WorkerInfo
 from windlass.operations.dependencies import Dependencies, newest_ids, read_dependencies
-from windlass.operations.live_depths import LiveDepths
+from windlass.operations.live_depths import RUNNING, LiveDepths
 from windlass.operations.parse import format_place
-from windlass.operations.past.workers import past_workers
-from windlass.operations.queue_figures import Rates, queued_in, read_rates, running_in, seen_by
+from windlass.operations.past import past_workers
 from windlass.operations.render import (
     show_job,
     show_queue,
@@ -40,6 +42,70 @@ from windlass.operations.render import (
 from windlass.ports.loop_time import give_way_if_long
 from windlass.store.sql.placement import HeldIndices
 from windlass.store.sql.transaction import ReadTx
+
+MAX_RATES: Final = 100
+
+Rates = Mapping[str, list[QueueRate]]  # by queue
+
+
+def running_in(depths: Depths) -> dict[str, int]:
+    """Returns how many jobs of each queue workers hold, as the overview counts them."""
+    codes = tuple(state.code for state in RUNNING)
+    return _summed(depths, codes)
+
+
+def queued_in(depths: Depths) -> dict[str, int]:
+    """Returns how many jobs of each queue are queued."""
+    return _summed(depths, (State.QUEUED.code,))
+
+
+def seen_by(who: Identity, depths: Depths) -> Depths:
+    """Returns the counts of the namespaces that the caller sees."""
+    return {
+        (namespace, queue): counts
+        for (namespace, queue), counts in depths.items()
+        if sees(who, namespace, Action.READ_FLEET)
+    }
+
+
+async def read_rates(tx: ReadTx, catalog: Catalog, who: Identity) -> Rates:
+    """Returns the rates under which jobs wait now, by queue; at most 100 of them."""
+    heads = {head.shape for head in await tx.places.heads()}
+    await catalog.know(tx, heads)
+    shapes = (catalog.shapes[number] for number in sorted(heads))
+    found: dict[tuple[str, str, Rate], Shape] = {
+        (one.queue, one.namespace, one.rate): one
+        for one in shapes
+        if one.rate is not None and sees(who, one.namespace, Action.READ_FLEET)
+    }
+    rates: dict[str, list[QueueRate]] = {}
+    for queue, namespace, rate in sorted(found, key=str)[:MAX_RATES]:
+        rates.setdefault(queue, []).append(await _rate(tx, namespace, rate))
+    return rates
+
+
+async def _rate(tx: ReadTx, namespace: str, rate: Rate) -> QueueRate:
+    row = await tx.views.rate(namespace, rate.key)
+    starts = [] if row is None else read_starts(row.starts)
+    room = room_in(rate, starts, tx.now)
+    return QueueRate(
+        namespace=namespace,
+        key=rate.key,
+        max=rate.max,
+        seconds=rate.per_ms / 1000,
+        used=rate.max - room,
+        next_at=None if room else format_moment(opens_at(rate, starts)),
+    )
+
+
+def _summed(depths: Depths, codes: tuple[int, ...]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for (_, queue), counts in depths.items():
+        jobs = sum(counts.get(code, 0) for code in codes)
+        if jobs > 0:
+            found[queue] = found.get(queue, 0) + jobs
+    return found
+
 
 PAGE_LIMIT = 1_000
 

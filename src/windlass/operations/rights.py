@@ -15,8 +15,7 @@ from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.engine.engine import Engine
 from windlass.engine.submit.join_workflow import base_of, is_relative
-from windlass.messages.bulk import PreviewReply
-from windlass.messages.jobs import JobCount, JobList, NewWorkflow
+from windlass.messages.jobs import JobCount, JobList, NewWorkflow, PreviewReply
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.store.sql.transaction import ReadTx
 

@@ -10,9 +10,8 @@ from windlass.domain.values.ids import WorkerId
 from windlass.engine.access import digest_of
 from windlass.engine.fleet.enrolment import ANYONE, CODE_REFUSED, Enrolment
 from windlass.engine.fleet.workers import find_worker
-from windlass.messages.enrolment import EnrolReply, EnrolRequest, LeaveRequest
 from windlass.messages.numbers import Id, NameOrId
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, LeaveRequest, SyncReply, SyncRequest
 from windlass.messages.workers import Changed, WorkerInfo, WorkerList
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call

@@ -46,17 +46,14 @@ class Blobs(Protocol):
 
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> int:
         """Writes the chunks and returns the number of bytes; a failure leaves nothing behind."""
-        ...
 
     async def get(self, key: str) -> bytes | None: ...
 
     def stream(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
         """Yields the bytes from `start` to `end` (exclusive); raises NotFound."""
-        ...
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Deletes these objects; missing ones are ignored."""
-        ...
 
     def list(self, prefix: str, after: str = "") -> AsyncIterator[BlobInfo]:
         """Yields the objects under the folder `prefix`, ascending by key, after the key `after`.
@@ -64,16 +61,13 @@ class Blobs(Protocol):
         An empty `prefix` means all. (Some buckets sort a folder by its name alone: `a/`
         before `a-b`.)
         """
-        ...
 
     async def presign(self, method: Literal["GET", "PUT"], key: str, ttl_ms: int) -> str | None:
         """Returns a URL that allows this one access, or None where that is not supported."""
-        ...
 
     async def check(self) -> None:
         """Raises if nothing can be written; a bucket counts as writable until it refuses
         something.
         """
-        ...
 
     async def close(self) -> None: ...

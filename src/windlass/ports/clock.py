@@ -12,11 +12,9 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Returns the current time."""
-        ...
 
     async def sleep_ms(self, duration_ms: int) -> None:
         """Returns after `duration_ms` have passed."""
-        ...
 
 
 class Chance(Protocol):
@@ -24,7 +22,6 @@ class Chance(Protocol):
 
     def fraction(self) -> float:
         """Returns a number in [0, 1)."""
-        ...
 
 
 class Secrets(Protocol):
@@ -32,4 +29,3 @@ class Secrets(Protocol):
 
     def secret(self) -> str:
         """Returns 256 bits from the operating system, as text for a header or a URL."""
-        ...

@@ -90,13 +90,11 @@ class Process(Protocol):
     @property
     def stdout(self) -> asyncio.StreamReader | None:
         """The output, only with `capture=True`; otherwise it goes to the job's log."""
-        ...
 
     async def wait(self) -> Exit: ...
 
     async def stop(self) -> Exit:
         """Sends SIGTERM to the whole group, SIGKILL after the grace; returns how it ended."""
-        ...
 
 
 class JobContext(Protocol):
@@ -107,7 +105,6 @@ class JobContext(Protocol):
     @property
     def attempt(self) -> int:
         """The number that people see."""
-        ...
 
     @property
     def namespace(self) -> str: ...
@@ -120,37 +117,30 @@ class JobContext(Protocol):
     @property
     def version(self) -> str | None:
         """The version of its function that the job requires."""
-        ...
 
     @property
     def trace(self) -> str | None:
         """The context of its spans, in the form of `traceparent`, if it is traced."""
-        ...
 
     @property
     def scratch(self) -> Path:
         """The attempt's own directory, removed at its end."""
-        ...
 
     @property
     def env(self) -> Mapping[str, str]:
         """The environment of its processes, without the agent's credentials."""
-        ...
 
     @property
     def secrets(self) -> Mapping[str, str]:
         """The secrets that the job declares, by name; `env` has them too."""
-        ...
 
     @property
     def granted(self) -> Granted | None:
         """Its indexed resources, if any; `env` has the variables too."""
-        ...
 
     @property
     def isolation(self) -> Isolation:
         """The mode of isolation in which its programs run."""
-        ...
 
     @property
     def alone(self) -> bool:
@@ -158,19 +148,16 @@ class JobContext(Protocol):
 
         Also if it needs files, in a mode in which a shared process would not see them.
         """
-        ...
 
     @property
     def own_mode(self) -> bool:
         """Whether it is isolated just as the worker's other jobs are."""
-        ...
 
     @property
     def timeout_ms(self) -> int | None: ...
     @property
     def stopping(self) -> asyncio.Event:
         """Set when the attempt is to stop: canceled, timed out, drained, lease lost."""
-        ...
 
     async def spawn(
         self,
@@ -187,39 +174,31 @@ class JobContext(Protocol):
         It sees the variables in `env` beside those that all programs of the job see. It reads
         `stdin`: these bytes, or this descriptor, which is closed here.
         """
-        ...
 
     async def fetch(self, job: int, artifact: str, path: str) -> None:
         """Places an artifact of another job at `path` below the scratch directory."""
-        ...
 
     async def upload(self, patterns: Sequence[str]) -> None:
         """Hashes and uploads the files of the scratch directory that match these globs."""
-        ...
 
     async def measured(self, duration_ms: int) -> None:
         """Reports how long the media of the job is; the server says which timeout follows."""
-        ...
 
     async def submit(self, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of this one."""
-        ...
 
     async def step(self, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for."""
-        ...
 
     def log(self, data: bytes) -> None: ...
 
     def log_full(self, resume: Callable[[], None]) -> bool:
         """Returns whether more output should wait; then `resume` is called once there is room."""
-        ...
 
     def progress(self, value: Any) -> None: ...
 
     def alive(self) -> None:
         """Notes that the job is at work, although it writes nothing."""
-        ...
 
 
 class Executor(Protocol):
@@ -234,6 +213,5 @@ class Executor(Protocol):
         An executor of very short jobs may have a method `begin(context, done)` beside it,
         which does the same without a task for each job: `done` is called with the result.
         """
-        ...
 
     async def close(self) -> None: ...

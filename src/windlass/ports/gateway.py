@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.messages.files import StackReport
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
 
 
 class Holder(NamedTuple):
@@ -28,7 +27,6 @@ class AgentGateway(Protocol):
 
     async def leave(self, worker: int, incarnation: int) -> None:
         """Says that this incarnation has ended and holds nothing any more."""
-        ...
 
 
 class FileGateway(Protocol):
@@ -39,7 +37,6 @@ class FileGateway(Protocol):
 
     async def append_log(self, holder: Holder, offset: int, data: bytes) -> int:
         """Writes log bytes at `offset` and returns where the next ones go; may be repeated."""
-        ...
 
     async def end_log(
         self,
@@ -49,13 +46,11 @@ class FileGateway(Protocol):
         peak_memory: int = 0,
     ) -> None:
         """Ends the log; `peak_memory` is the most bytes the attempt used, 0 if unknown."""
-        ...
 
     async def progress(self, holder: Holder, value: Any) -> None: ...
 
     async def measured(self, holder: Holder, duration_ms: int) -> int | None:
         """Reports how long the media is; returns the timeout that follows, 0: no limit."""
-        ...
 
     async def put_artifact(
         self, holder: Holder, name: str, path: Path, sha256: str, content_type: str
@@ -63,11 +58,9 @@ class FileGateway(Protocol):
 
     async def get_artifact(self, holder: Holder, job: int, name: str, path: Path) -> None:
         """Fetches an artifact that the holder's job declares as input or waits for."""
-        ...
 
     async def stack(self, holder: Holder, report: StackReport) -> None:
         """Says where the function of the attempt is, because somebody asked."""
-        ...
 
 
 class AttemptGateway(FileGateway, Protocol):
@@ -75,11 +68,9 @@ class AttemptGateway(FileGateway, Protocol):
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one; its key makes it repeatable."""
-        ...
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins what it waits for; may be repeated."""
-        ...
 
 
 class Gateway(AgentGateway, AttemptGateway, Protocol):

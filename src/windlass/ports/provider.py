@@ -77,18 +77,15 @@ class Provider(Protocol):
 
     async def launch(self, order: Order) -> Machine:
         """Starts a machine unless one with this token exists. Raises `ProviderFault`."""
-        ...
 
     async def find(self, owner: Owner) -> Sequence[Machine] | None:
         """Returns the owner's machines that have not ended; None if the provider cannot list them.
 
         Raises `ProviderFault`.
         """
-        ...
 
     async def terminate(self, machines: Sequence[Machine]) -> None:
         """Stops these machines; ignores those that have ended. Raises `ProviderFault`."""
-        ...
 
 
 @runtime_checkable
@@ -97,7 +94,6 @@ class KnowsLastWords(Protocol):
 
     def last_words(self, owner: Owner, token: str) -> str | None:
         """Returns the last line that the worker wrote, or None."""
-        ...
 
 
 class Providers(Protocol):

@@ -16,7 +16,7 @@ from windlass.domain.access.rights import Identity, Role
 from windlass.domain.values.errors import WindlassError
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.engine.transaction.catalog import Catalog
-from windlass.operations.dispatch.answers import Complete, Stream
+from windlass.operations.dispatch.call import Complete, Stream
 from windlass.operations.dispatch.routes import COUNTED, EACH, Route
 from windlass.ports.clock import Clock
 from windlass.server.http.asgi import Scope

@@ -17,7 +17,7 @@ from windlass.messages.access import AuditEntry, AuditList
 from windlass.messages.numbers import Cursor
 from windlass.messages.system import Health
 from windlass.operations.all_routes import ALL as OPERATIONS
-from windlass.operations.dispatch.answers import EVENTS, TEXT, Reply, ServerSentEvent, Stream
+from windlass.operations.dispatch.call import EVENTS, TEXT, Reply, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Route, Routes, words_of
 from windlass.operations.events import moment_since
 from windlass.server.http.call import HttpCall

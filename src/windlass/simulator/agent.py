@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from windlass.domain.values.errors import Conflict, NotFound, Unreachable, WindlassError
-from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.messages.sync import Finished, SyncReply, SyncRequest
+from windlass.messages.sync import (
+    EnrolReply,
+    EnrolRequest,
+    Finished,
+    Stopped,
+    SyncReply,
+    SyncRequest,
+)
 from windlass.operations.attempts import AttemptSteps
 from windlass.ports.gateway import Holder
 from windlass.simulator.jobs import TASKS, FaultyStarter, Memory, SimulatedExecutor, Traits

@@ -20,8 +20,7 @@ from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.messages.workers import QueueLimits
 from windlass.simulator.jobs import SIGNALS
 from windlass.simulator.network import Network
-from windlass.simulator.server import Server
-from windlass.simulator.stores import Stores
+from windlass.simulator.server import Server, Stores
 from windlass.simulator.world import World
 
 QUEUES = ("default", "batch", "other")

@@ -14,8 +14,7 @@ from windlass.simulator.agent import Agent
 from windlass.simulator.client import Client
 from windlass.simulator.jobs import Traits
 from windlass.simulator.network import Network, Weather
-from windlass.simulator.server import Server
-from windlass.simulator.stores import StoreFaults, StoreKind
+from windlass.simulator.server import Server, StoreFaults, StoreKind
 from windlass.simulator.world import World
 
 

@@ -23,8 +23,7 @@ from windlass.simulator.jobs import Memory
 from windlass.simulator.network import Network, Request
 from windlass.simulator.processes import ProcessRegistry
 from windlass.simulator.scenario import Scenario, Trouble, draw
-from windlass.simulator.server import Server
-from windlass.simulator.stores import Stores
+from windlass.simulator.server import Server, Stores
 from windlass.simulator.world import World
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx

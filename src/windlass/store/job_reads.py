@@ -8,8 +8,7 @@ from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
 from windlass.domain.rows.views import Place
 from windlass.store.job_filters import Candidate, JobText, Source, Standing
 from windlass.store.sql.jobs import records_of
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, of_ids, query
 
 _SCANS = {
     Source.JOBS: "scan_jobs",

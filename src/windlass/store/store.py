@@ -68,7 +68,6 @@ class Store(Protocol):
     @property
     def inline(self) -> bool:
         """Returns whether transactions run to their end without suspending, one after another."""
-        ...
 
     async def transact(self, work: Callable[[WriteTx], Awaitable[T]], rows: int = 0) -> T:
         """Runs `work` in one transaction and commit, or change nothing and raise.
@@ -80,25 +79,20 @@ class Store(Protocol):
         have happened. `work` may run more than once (serialization failures), so it
         must not change anything but through the transaction.
         """
-        ...
 
     async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
         """Runs `work` against one consistent snapshot."""
-        ...
 
     async def snapshot(self) -> Snapshot: ...
 
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         """Runs `work` against one consistent snapshot, with all of its rows but the events."""
-        ...
 
     async def announce(self, news: News) -> None:
         """Tells the other engines on this store, after a commit. May be lost."""
-        ...
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
         """Calls `hear` for other engines' news, until the returned function is called."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -108,11 +102,9 @@ class Follower(Protocol):
 
     async def follow(self, tx: WriteTx, marks: Sequence[Mark]) -> None:
         """Writes what follows from it. `marks` are commits that were answered to this engine."""
-        ...
 
     async def followed(self, tx: ReadTx) -> None:
         """Drops what was remembered of the database before, and reads it again."""
-        ...
 
 
 @runtime_checkable
@@ -129,4 +121,3 @@ class Marking(Protocol):
     @property
     def newest_mark(self) -> Mark | None:
         """Returns the newest event of which it is certain that it was committed, if known."""
-        ...

@@ -16,7 +16,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.messages.jobs import NewWorkflow
 from windlass.workflows.checking import check, fitting
 from windlass.workflows.conditions import Condition
-from windlass.workflows.files import Files, LocalFiles, NoFiles
+from windlass.workflows.files import MAX_LEVELS, Files, LocalFiles, NoFiles
 from windlass.workflows.format import (
     JOB,
     OF_COMMANDS,
@@ -51,7 +51,6 @@ from windlass.workflows.references import Entry, Instance, Made, link, refuse_cy
 from windlass.workflows.substitution import Scope, substitute, substitute_line, substitute_text
 
 JOB_LIMIT: Final = 250_000  # of a whole workflow
-LEVEL_LIMIT: Final = 10  # nesting depth of workflows
 NESTED_LIMIT: Final = 10_000  # nested workflows in a whole workflow
 
 
@@ -353,8 +352,8 @@ class _Level:
         return Instance(combination, node, self._made.starts(numbers), self._made.ends(numbers))
 
     def _document(self, inner: Node, field: str) -> tuple[str, Node]:
-        if len(self._chain) >= LEVEL_LIMIT:
-            raise inner.refuse(field, f"at most {LEVEL_LIMIT} levels of nested workflows")
+        if len(self._chain) >= MAX_LEVELS:
+            raise inner.refuse(field, f"at most {MAX_LEVELS} levels of nested workflows")
         if isinstance(inner.value, dict):
             return "", inner
         file, tree = self._files.find(inner, field)

@@ -9,8 +9,7 @@ from tests.engine.support.rig import Rig
 from windlass.domain.values.errors import Conflict
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.verify.check import verify
-from windlass.messages.enrolment import Stopped
-from windlass.messages.sync import Finished
+from windlass.messages.sync import Finished, Stopped
 
 
 async def start_again(rig: Rig, agent: Agent, *finished: Finished, **fields: Any) -> None:

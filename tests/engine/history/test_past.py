@@ -23,9 +23,9 @@ from windlass.domain.values.quantities import format_moment
 from windlass.engine.loops.retention import RetentionLoop
 from windlass.engine.loops.statistics import SeriesLoop
 from windlass.messages.jobs import Job
+from windlass.operations import past
 from windlass.operations.overview import overview
-from windlass.operations.past import moments as past
-from windlass.operations.past.jobs import PastJobs
+from windlass.operations.past import PastJobs
 from windlass.operations.queries import Queries
 
 ADMIN = Identity(1, "admin", Role.ADMIN)

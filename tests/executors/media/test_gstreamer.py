@@ -13,8 +13,7 @@ from tests.executors.conftest import OnBench
 from tests.support.debian import missing_reason
 from tests.support.job_context import BenchContext, Workbench, is_alive
 from windlass.domain.tasks.gstreamer import sources_of
-from windlass.executors.media import FfmpegExecutor, GstreamerExecutor, MediaExecutor
-from windlass.executors.media_tool import find_duration
+from windlass.executors.media import FfmpegExecutor, GstreamerExecutor, MediaExecutor, find_duration
 from windlass.ports.executor import Result
 
 REASON = missing_reason("gst-launch-1.0")
@@ -123,7 +122,7 @@ async def clip(bench: Workbench) -> str:
 def test_what_a_pipeline_reads_is_measured_by_ffmpeg(
     on_bench: OnBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windlass.executors.media_tool.DISCOVERER", "no-such-program")
+    monkeypatch.setattr("windlass.executors.media.DISCOVERER", "no-such-program")
 
     async def body(bench: Workbench) -> None:
         source = await clip(bench)

@@ -23,8 +23,7 @@ from windlass.clock import RealSecrets
 from windlass.domain.access.http_limits import HttpLimits
 from windlass.domain.config import Config
 from windlass.domain.values.errors import InvalidInput
-from windlass.messages.enrolment import EnrolRequest
-from windlass.messages.sync import SyncRequest
+from windlass.messages.sync import EnrolRequest, SyncRequest
 from windlass.server.app import start_serving
 from windlass.server.connections.tls import TlsFiles, load_context
 from windlass.server.serve import Listen, Serving, address_of, bind

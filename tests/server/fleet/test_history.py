@@ -9,7 +9,7 @@ from windlass.domain.access.rights import Role
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import Event, EventKind
 from windlass.messages.sync import Finished, Started
-from windlass.operations.spells import Machine, machines_of, sizes_of, spells_of
+from windlass.operations.history import Machine, machines_of, sizes_of, spells_of
 
 
 async def _history(server: RunningServer, path: str, client: Any = None, **query: str) -> Any:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from windlass.operations.dispatch.router import Router
+from windlass.operations.dispatch.routes import Router
 
 PATHS = (
     "/",

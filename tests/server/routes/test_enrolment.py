@@ -16,7 +16,7 @@ from windlass.client.transport import ServerError, Transport
 from windlass.clock import RealSecrets
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.epochs import begin_epoch
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.options import WorkerOptions
 from windlass.worker.agent.state import recall

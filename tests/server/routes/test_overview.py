@@ -20,7 +20,7 @@ from windlass.engine.loops.statistics import SeriesLoop
 from windlass.messages.sync import Finished
 from windlass.operations import attention
 from windlass.operations.overview import Table
-from windlass.operations.past.slots import Span
+from windlass.operations.past import Span
 from windlass.store.sql.transaction import WriteTx
 
 OVERVIEW = "/api/v1/overview"

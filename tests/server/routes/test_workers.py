@@ -10,8 +10,7 @@ from windlass.client.gateway import HttpGateway, WorkerToken
 from windlass.client.transport import ServerError, Transport
 from windlass.clock import RealSecrets
 from windlass.domain.access.rights import Role
-from windlass.messages.enrolment import EnrolRequest
-from windlass.messages.sync import Finished, SyncRequest
+from windlass.messages.sync import EnrolRequest, Finished, SyncRequest
 
 
 async def _code(server: RunningServer) -> str:

@@ -18,9 +18,8 @@ from windlass.simulator.jobs import Traits
 from windlass.simulator.network import Network, Weather
 from windlass.simulator.processes import ProcessRegistry
 from windlass.simulator.scenario import Scenario
-from windlass.simulator.server import Server
+from windlass.simulator.server import Server, StoreFaults, Stores
 from windlass.simulator.simulation import end_all_tasks, run_scenario
-from windlass.simulator.stores import StoreFaults, Stores
 from windlass.simulator.world import World
 from windlass.worker.attempt.context import IndexUse
 from windlass.worker.core import agent_core, ports, slots, sync_loop

@@ -18,9 +18,8 @@ from windlass.simulator.agent import Agent
 from windlass.simulator.jobs import Traits
 from windlass.simulator.network import Network, Weather
 from windlass.simulator.processes import ProcessRegistry
-from windlass.simulator.server import Server
+from windlass.simulator.server import Server, StoreFaults, Stores
 from windlass.simulator.simulation import end_all_tasks
-from windlass.simulator.stores import StoreFaults, Stores
 from windlass.simulator.world import World
 from windlass.store.sql.snapshot import Snapshot
 

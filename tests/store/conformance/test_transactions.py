@@ -15,7 +15,6 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx, WriteTx
 
-
 WRITES: list[Step] = [
     lambda tx: tx.workers.insert(worker("a")),
     lambda tx: tx.jobs.insert([new_job(1)]),

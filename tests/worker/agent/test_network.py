@@ -7,8 +7,7 @@ import pytest
 
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.values.errors import Unreachable
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
 from windlass.worker.agent.direct import DirectGateway
 
 

@@ -7,8 +7,14 @@ from typing import Any
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
-from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
+from windlass.messages.sync import (
+    Assignment,
+    EnrolReply,
+    EnrolRequest,
+    Finished,
+    SyncReply,
+    SyncRequest,
+)
 from windlass.ports.loop_time import pass_time
 from windlass.simulator.world import VirtualClock
 from windlass.worker.core.agent_core import AgentCore

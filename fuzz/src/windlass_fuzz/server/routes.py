@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from windlass.domain.access.rights import Action
 from windlass.domain.values.errors import NotFound
-from windlass.operations.dispatch.answers import BINARY, Stream
+from windlass.operations.dispatch.call import BINARY, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.server.http.call import HttpCall
 from windlass_fuzz.server.messages import (

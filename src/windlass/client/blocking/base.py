@@ -23,7 +23,6 @@ class Runs(Protocol):
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs a coroutine of the asynchronous client to its end."""
-        ...
 
 
 def each(client: Runs, stream: AsyncIterator[T]) -> Iterator[T]:

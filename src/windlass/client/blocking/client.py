@@ -13,8 +13,16 @@ from windlass.client.client import AsyncClient, OnUnavailable
 from windlass.domain.explain.explanation import Explanation, WorkerExplanation
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.quantities import DurationLike
-from windlass.messages.bulk import Action, BulkReply
-from windlass.messages.jobs import CancelReply, DeleteReply, Job, NewWorkflow, SubmitReply, Where
+from windlass.messages.jobs import (
+    Action,
+    BulkReply,
+    CancelReply,
+    DeleteReply,
+    Job,
+    NewWorkflow,
+    SubmitReply,
+    Where,
+)
 from windlass.messages.steps import AnswerReply, Question, SendReply
 from windlass.messages.system import EventInfo
 from windlass.messages.workflows import Workflow as WorkflowInfo

@@ -38,7 +38,6 @@ class Ledger(Protocol):
 
     def room(self, worker: int, shape: int) -> int:
         """Returns how many more jobs of a shape this worker may take."""
-        ...
 
     def take(self, worker: int, shape: int, jobs: int) -> None: ...
 

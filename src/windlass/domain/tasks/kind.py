@@ -31,7 +31,6 @@ class TaskKind(Protocol):
 
     def check(self, args: object, field: str) -> TaskPlan:
         """Checks the arguments; raises `InvalidInput` for a wrong one, named below `field`."""
-        ...
 
 
 TEXT_LIMIT: Final = 4_096

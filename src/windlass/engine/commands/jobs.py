@@ -39,7 +39,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner, retry_one
-from windlass.messages.bulk import BulkReply, RefusedJob
+from windlass.messages.jobs import BulkReply, RefusedJob
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx

@@ -17,7 +17,7 @@ from windlass.domain.rows.records import Worker
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.names import NAME_LIMIT
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.messages.enrolment import Stopped
+from windlass.messages.sync import Stopped
 
 ANYONE: Final = -1
 MAX_SLOTS: Final = 100_000

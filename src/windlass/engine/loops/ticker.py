@@ -39,7 +39,6 @@ class Loop(Protocol[R_co]):
 
     async def run_once(self, now: int) -> R_co:
         """Runs one round at the store's or clock's time `now`."""
-        ...
 
 
 class Ticker(Generic[R_co]):

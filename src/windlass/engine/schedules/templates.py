@@ -66,7 +66,6 @@ class Planner(Protocol):
 
     def check(self, description: Mapping[str, Any], namespace: str) -> None:
         """Raises `InvalidInput` unless a description can be a template."""
-        ...
 
     def plan(self, order: PlanRequest) -> PlannedWorkflow: ...
 

@@ -46,11 +46,9 @@ class CommitListener(Protocol):
 
     def committed(self, work: Work) -> None:
         """Applies the effects of a committed transaction."""
-        ...
 
     def failed(self) -> None:
         """Drops what was remembered of a transaction that was rolled back."""
-        ...
 
 
 class Waiting(NamedTuple):

@@ -20,8 +20,7 @@ from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.domain.values.names import did_you_mean
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NotJson, TooLarge, UnknownParameter
-from windlass.operations.dispatch.router import PLACEHOLDER
-from windlass.operations.dispatch.routes import Route
+from windlass.operations.dispatch.routes import PLACEHOLDER, Route
 from windlass.ports.loop_time import LongList, gc_paused, give_way, give_way_if_long
 
 T = TypeVar("T")

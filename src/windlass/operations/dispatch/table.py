@@ -13,8 +13,7 @@ from windlass.engine.fleet.epochs import explain_missing
 from windlass.operations.dispatch.binding import GIVEN_AT, Binder, named_by, signature_of
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NoRoute, WrongMethod
-from windlass.operations.dispatch.router import Router
-from windlass.operations.dispatch.routes import Route
+from windlass.operations.dispatch.routes import Route, Router
 
 T = TypeVar("T")
 

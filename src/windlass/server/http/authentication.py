@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from windlass.domain.access.tokens import SESSION_PREFIX
 from windlass.domain.values.addresses import is_address, is_loopback
-from windlass.operations.dispatch.answers import BINARY, JSON
+from windlass.operations.dispatch.call import BINARY, JSON
 from windlass.operations.dispatch.errors import Forbidden
 from windlass.server.http.asgi import Scope
 from windlass.server.http.replies import UnsupportedMedia

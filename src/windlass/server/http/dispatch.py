@@ -9,7 +9,7 @@ import structlog
 
 from windlass.domain.access.rights import RIGHTS, Action, Identity
 from windlass.domain.values.errors import WindlassError
-from windlass.operations.dispatch.answers import Complete, Reply, Stream
+from windlass.operations.dispatch.call import Complete, Reply, Stream
 from windlass.operations.dispatch.errors import NoRoute, TooLarge, Unauthorized, WrongMethod
 from windlass.operations.dispatch.routes import Route
 from windlass.operations.dispatch.table import Table, carry_out

@@ -7,10 +7,9 @@ from typing import Any, Final, get_args, get_origin
 import msgspec
 
 from windlass.domain.access.rights import RIGHTS, Right
-from windlass.operations.dispatch.answers import JSON, Complete, Reply, Stream
 from windlass.operations.dispatch.binding import Parameter, Signature, signature_of
-from windlass.operations.dispatch.router import PLACEHOLDER
-from windlass.operations.dispatch.routes import Route
+from windlass.operations.dispatch.call import JSON, Complete, Reply, Stream
+from windlass.operations.dispatch.routes import PLACEHOLDER, Route
 from windlass.server.http.replies import NO_CONTENT
 
 REFERENCE: Final = "#/components/schemas/{name}"

@@ -18,7 +18,7 @@ from windlass.domain.values.errors import (
     TooManyRequests,
     WindlassError,
 )
-from windlass.operations.dispatch.answers import JSON, Complete, Stream
+from windlass.operations.dispatch.call import JSON, Complete, Stream
 from windlass.operations.dispatch.errors import (
     Forbidden,
     Malformed,

@@ -8,8 +8,8 @@ from windlass.domain.access.sign_in import Oidc
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.quantities import format_moment
 from windlass.messages.access import LinkCreated, LoginSettings, SessionRequest, SignInWays, WhoAmI
-from windlass.operations.dispatch.answers import Complete
 from windlass.operations.dispatch.binding import Body
+from windlass.operations.dispatch.call import Complete
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.operations.dispatch.routes import EACH, Routes
 from windlass.server.http.authentication import cookie_of, session_cookie, session_of

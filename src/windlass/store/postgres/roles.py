@@ -10,9 +10,9 @@ from windlass.store.postgres.session import Session, integers, spread
 from windlass.store.sql.catalog import Catalog
 from windlass.store.sql.jobs import Jobs
 from windlass.store.sql.log import Log, is_whole, standing_states
-from windlass.store.sql.methods import of_ids, query
 from windlass.store.sql.placement import Limits, Placement, RateKey
 from windlass.store.sql.retention import Retention
+from windlass.store.sql.session import of_ids, query
 from windlass.store.sql.workflows import Workflows, workflows_of
 
 Name = tuple[str, str]

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.tokens import Code, Token
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role, Session
+from windlass.store.sql.session import Role, Session, query
 
 NEWEST: Final = 2**63 - 1  # above every id
 

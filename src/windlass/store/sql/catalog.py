@@ -6,8 +6,7 @@ from typing import Final
 
 from windlass.domain.rows.gaps import Gap
 from windlass.domain.rows.records import QueueRow, ShapeRow
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, query
 
 BACKUP: Final = "is_backup"
 """The name in `meta` of a store that is a backup; it counts until a new epoch begins."""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from windlass.domain.rows.files import ArtifactRow, Dynamic, LogRow, NameRow, Progress, UploadRow
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, of_ids, query
 
 
 class Files(Role):

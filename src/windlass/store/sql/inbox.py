@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from windlass.domain.rows.records import InboxRow, JobAlias
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role, Session
+from windlass.store.sql.session import Role, Session, query
 
 
 class Inbox(Role):

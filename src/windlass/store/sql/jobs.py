@@ -16,8 +16,7 @@ from windlass.domain.rows.records import (
     KeyRow,
     Spans,
 )
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role, maker
+from windlass.store.sql.session import Role, maker, of_ids, query
 
 FACTS: Final = len(JobFacts._fields)
 _spans = msgspec.json.Decoder(Spans).decode

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from windlass.domain.matching.claim_planning import Demand
 from windlass.domain.rows.records import Lease, Ticket
 from windlass.messages.sync import Assignment
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, of_ids, query
 
 
 class Marked(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Final
 
 from windlass.domain.lifecycle.states import NEW_CODE, State
 from windlass.domain.rows.events import Event, EventKind
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, query
 
 # States of a job without a lease. Its transition there is among the unusual events, or
 # is its first event.

@@ -4,13 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from windlass.domain.rows.records import (
-    LimitRow,
-    RateRow,
-    Reservation,
-)
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.domain.rows.records import LimitRow, RateRow, Reservation
+from windlass.store.sql.session import Role, of_ids, query
 
 RateKey = tuple[str, str]  # namespace, key
 

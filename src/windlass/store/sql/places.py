@@ -4,14 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from windlass.domain.rows.records import (
-    Due,
-    JobFacts,
-    Ticket,
-    Wait,
-)
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role, maker
+from windlass.domain.rows.records import Due, JobFacts, Ticket, Wait
+from windlass.store.sql.session import Role, maker, query
 
 
 class Probe(NamedTuple):

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from windlass.domain.pools.pools import CostRow, PoolRow, PoolWorkerRow
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, query
 
 
 def position_name(pool: int) -> str:

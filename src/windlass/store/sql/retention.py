@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from windlass.domain.rows.events import BaselineRow
 from windlass.domain.rows.records import JobRecord
 from windlass.store.sql.jobs import records_of
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, query
 
 
 class Ended(NamedTuple):

@@ -7,8 +7,7 @@ nobody who holds another row asks for one of them.
 from collections.abc import Sequence
 
 from windlass.domain.schedules import ReactionRow, RunRow, ScheduleRow, TemplateRow
-from windlass.store.sql.methods import query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, query
 
 _NEWEST = 2**62
 

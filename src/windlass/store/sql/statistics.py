@@ -7,8 +7,7 @@ import msgspec
 
 from windlass.domain.rows.series import Move, SeriesRow
 from windlass.domain.rows.statistics import StatisticsRow, Usage, WorkKind
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, of_ids, query
 
 
 class Taken(NamedTuple):

@@ -1,8 +1,7 @@
 """Steps of jobs, and signals."""
 
 from windlass.domain.rows.steps import SignalRow, StepRow
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.store.sql.session import Role, of_ids, query
 
 
 class Steps(Role):

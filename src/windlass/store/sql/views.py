@@ -16,8 +16,7 @@ from windlass.domain.rows.views import (
 )
 from windlass.store.job_lists import JobLists
 from windlass.store.sql.files import Files
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Session
+from windlass.store.sql.session import Session, of_ids, query
 
 BESIDE: Final = 50  # shapes that are counted at once
 

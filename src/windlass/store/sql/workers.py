@@ -3,11 +3,8 @@
 from collections.abc import Sequence
 
 from windlass.domain.matching.workers import KEPT_METADATA, KEPT_NAMES, PastMetadata
-from windlass.domain.rows.records import (
-    Worker,
-)
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role
+from windlass.domain.rows.records import Worker
+from windlass.store.sql.session import Role, of_ids, query
 
 
 class Workers(Role):

@@ -8,8 +8,7 @@ import msgspec
 
 from windlass.domain.lifecycle.workflow_state import COUNTS, FORGIVEN
 from windlass.domain.rows.records import Cascade, JobFacts, WorkflowAbout, WorkflowRow
-from windlass.store.sql.methods import of_ids, query
-from windlass.store.sql.session import Role, Session
+from windlass.store.sql.session import Role, Session, of_ids, query
 
 _encode = msgspec.json.encode
 

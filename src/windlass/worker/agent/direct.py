@@ -5,10 +5,9 @@ from collections.abc import Awaitable, Callable
 from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.messages.enrolment import EnrolReply, EnrolRequest
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.messages.sync import SyncReply, SyncRequest
+from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
 from windlass.ports.gateway import FileGateway, Holder
 
 Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]

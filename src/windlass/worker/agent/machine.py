@@ -15,8 +15,7 @@ from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code_store import CodeStore, search_path
 from windlass.executors.python.known import MissingFunctions
-from windlass.messages.enrolment import EnrolReply, EnrolRequest, Stopped
-from windlass.messages.sync import Finished
+from windlass.messages.sync import EnrolReply, EnrolRequest, Finished, Stopped
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway

@@ -124,11 +124,9 @@ class Jobs(Protocol):
 
     def shows(self, program: str) -> bool:
         """Returns whether jobs can see a program of this machine."""
-        ...
 
     async def ask(self, program: str, *arguments: str) -> str | None:
         """Returns what a program prints if it succeeds; None if they cannot start it."""
-        ...
 
 
 class Plain:

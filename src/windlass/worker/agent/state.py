@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from windlass.domain.values.errors import Conflict, WindlassError
-from windlass.messages.enrolment import Stopped
+from windlass.messages.sync import Stopped
 from windlass.worker.keeper.outside import place_of
 
 # What reading one of our files may raise if it is damaged.

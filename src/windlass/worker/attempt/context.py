@@ -69,7 +69,6 @@ class Keeper(Protocol):
         tag: bytes = b"\0",
     ) -> KeptProcess:
         """Requests a process; see `KeeperClient.spawn`."""
-        ...
 
 
 class SubmitSocket(Protocol):
@@ -80,11 +79,9 @@ class SubmitSocket(Protocol):
 
     def admit(self, key: Key, submit: Submit) -> dict[str, str]:
         """Returns the variables that tell an attempt's programs how to connect."""
-        ...
 
     def dismiss(self, key: Key) -> None:
         """Refuses the programs of an attempt from now on."""
-        ...
 
 
 class AgentContext(NamedTuple):

@@ -12,7 +12,7 @@ from windlass.domain.values.errors import (
     Unreachable,
     WindlassError,
 )
-from windlass.messages.enrolment import EnrolReply
+from windlass.messages.sync import EnrolReply
 from windlass.worker.core.ports import Deadline, Machine, Ports, Rules
 from windlass.worker.core.sync_loop import Backoff, IncarnationEnded, SyncLoop
 

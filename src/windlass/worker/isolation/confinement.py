@@ -57,11 +57,9 @@ class Confinement(Protocol):
 
     async def wrap(self, program: Program) -> Program:
         """Returns what the keeper starts instead of this program; raises `WindlassError`."""
-        ...
 
     async def leave(self) -> None:
         """Removes what was made for the attempt; its processes have ended or are killed."""
-        ...
 
 
 @runtime_checkable
@@ -74,7 +72,6 @@ class Settles(Protocol):
         `program` is what `wrap` returned, `output` the end of its output, if it printed little.
         When this returns, the program has ended for good.
         """
-        ...
 
 
 class IsolationMode(Protocol):
@@ -85,11 +82,9 @@ class IsolationMode(Protocol):
 
     async def why_not(self) -> str | None:
         """Returns why this machine does not support it, in words for people; None if it does."""
-        ...
 
     def enter(self, wish: Wish) -> Confinement:
         """Prepares the confinement of one attempt."""
-        ...
 
 
 TAIL_BYTES = 4_096

@@ -12,8 +12,7 @@ from windlass.cli.options.selection import ANY, Selection
 from windlass.cli.output.exit_codes import FAILED, NOT_FOUND, REFUSED
 from windlass.cli.output.text import DIM, print_change, print_json, say
 from windlass.domain.values.quantities import counted
-from windlass.messages.bulk import Action, BulkReply
-from windlass.messages.jobs import PriorityReply, PriorityRequest, UnblockRequest
+from windlass.messages.jobs import Action, BulkReply, PriorityReply, PriorityRequest, UnblockRequest
 from windlass.messages.workers import Changed
 
 OneJob = Annotated[int | None, Parameter(help="The job's id.")]

@@ -13,7 +13,7 @@ from windlass.cli.output.tables import print_rows
 from windlass.cli.output.text import BOLD, print_answer, print_change, print_json, say
 from windlass.messages.schedules import Template, TemplateList, TemplatePut, TemplateRequest
 from windlass.messages.workers import Changed
-from windlass.workflows.inlining import describe_file
+from windlass.workflows.files import describe_file
 
 templates = App(name="templates", help="Create, show, start and delete workflow templates.")
 templates.command(start, name="start")
