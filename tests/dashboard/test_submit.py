@@ -41,6 +41,24 @@ def test_a_form_submits_a_job_that_runs_and_shows_the_same_as_text(
     assert page.title() != "owned"
 
 
+def test_a_command_line_is_split_as_a_shell_would(open_page: Open, farm: Farm) -> None:
+    page = open_page()
+    page.goto(f"{farm.address}/submit?task=shell")
+    settle(page)
+    argv = page.get_by_label("argv *")
+    argv.fill("echo hello world")
+    warning = "the program is called 'echo hello world', with its spaces"
+    expect(page.locator("aside").get_by_text(warning)).to_be_visible()
+    line = page.get_by_label("command line", exact=True)
+    line.fill('echo \'hello  "world"\' a\\ b "c\'d\\$"')
+    expect(argv).to_have_value('echo\nhello  "world"\na b\nc\'d$')
+    expect(page.locator("aside").get_by_text(warning)).to_have_count(0)
+    line.fill("printf '' x")
+    expect(argv).to_have_value('["printf","","x"]')
+    line.fill("echo 'open")
+    expect(page.get_by_text("A quote is not closed.")).to_be_visible()
+
+
 def test_a_function_of_a_worker_has_a_form_of_its_parameters(open_page: Open, farm: Farm) -> None:
     page = open_page()
     page.goto(f"{farm.address}/submit?task=examples.demo_tasks:primes_below")

@@ -79,7 +79,12 @@ function Frame({ who }: { who: WhoAmI }) {
             aria-expanded={open === "navigation"}
             onClick={() => setOpen("navigation")}
           />
-          <button type="button" className={styles.search} onClick={() => setOpen("search")}>
+          <button
+            type="button"
+            aria-label="Search"
+            className={styles.search}
+            onClick={() => setOpen("search")}
+          >
             <Icon name="search" size={14} />
             <span className={styles.searchText}>Search</span>
             <Kbd>/</Kbd>

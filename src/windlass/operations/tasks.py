@@ -107,6 +107,9 @@ async def _preview(call: Call, spec: JobSpec) -> Preview:
     notes = []
     if task is None:
         notes = [f"no worker has told of the task {spec.task}{did_you_mean(spec.task, listed)}"]
+    argv = spec.args.get("argv") if spec.task == "shell" and isinstance(spec.args, dict) else None
+    if isinstance(argv, list) and argv and isinstance(argv[0], str) and " " in argv[0].strip():
+        notes.append(f"the program is called {argv[0]!r}, with its spaces: one word for each line")
     texts = equivalents(spec, None if task is None else task.path)
     return Preview(problems=[], **texts._asdict(), notes=notes)
 

@@ -139,7 +139,7 @@ function Found({ found, all }: { found: Schemas["JobCount"] | undefined; all?: n
     <span title="Counting all of them would take long">
       {found.estimate
         ? `about ${counted(found.estimate, "job")}; ${count(found.count)} ${looked}`
-        : `at least ${counted(found.count, "job")}, ${looked}`}
+        : `${found.count === 0 ? "none" : `at least ${counted(found.count, "job")},`} ${looked}`}
     </span>
   );
 }

@@ -7,6 +7,7 @@ import { ErrorBox } from "../../ui/ErrorBox";
 import { counted } from "../../ui/format";
 import { notify } from "../../ui/Notices";
 import { Card } from "../../ui/Page";
+import { CommandLine } from "./CommandLine";
 import { argumentsLike, optionsLike } from "./like";
 import { COMMON, MORE } from "./options";
 import { SchemaFields } from "./SchemaFields";
@@ -84,6 +85,9 @@ export function TaskForm({ task, like }: { task: Task; like?: Schemas["Job"] }) 
         <Card className={styles.stack}>
           <h2>Arguments</h2>
           {fields.length === 0 && !isFree && <p className={styles.soft}>It takes none.</p>}
+          {task.is_built_in && fields.some((field) => field.name === "argv") && (
+            <CommandLine onWords={(argv) => setTyped((before) => ({ ...before, argv }))} />
+          )}
           <SchemaFields
             fields={isFree ? [{ ...free, hint: "An object by name, or a list, as JSON." }] : usual}
             typed={typed}
