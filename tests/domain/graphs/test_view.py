@@ -161,6 +161,18 @@ def test_edges_touch_no_box_but_their_own_and_those_around(
     graph: Graph, steps: int, choose: int
 ) -> None:
     _, view = _opened(graph, steps, choose)
+    _check_lines(view)
+
+
+def test_edges_go_around_the_other_boxes_of_an_open_group() -> None:
+    """Also where they come from its first layer, or lead to its last one."""
+    chains = {f"step-{n}": ["begin", *([f"step-{n - 10}"] if n >= 10 else [])] for n in range(40)}
+    view = Levels(graph_of({"begin": [], **chains, "end": list(chains)})).view(["n:step"])
+    assert len({box.x for box in view.boxes if box.parent == "n:step"}) == 4
+    _check_lines(view)
+
+
+def _check_lines(view: View) -> None:
     by_id = {box.part.id: box for box in view.boxes}
     for edge in view.edges:
         needed, waiting = view.boxes[edge.needed], view.boxes[edge.waiting]
