@@ -1,6 +1,7 @@
 """Tests as a user of the plugin writes them; `test_pytest_plugin.py` runs them with pytest."""
 
 import asyncio
+import os
 import sys
 import threading
 from datetime import timedelta
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import windlass as w
+from windlass.client.settings import server_address
 
 calls: list[str] = []
 
@@ -107,6 +109,11 @@ CURRENT: list[Any] = []
 @pytest.fixture(autouse=True)
 def fresh() -> None:
     calls.clear()
+
+
+@w.task
+def variable(name: str) -> str | None:
+    return os.environ.get(name)
 
 
 def test_results_and_the_default_client(windlass: Any) -> None:
@@ -268,3 +275,15 @@ def test_async_code_waits_for_jobs_that_run_meanwhile(windlass: Any) -> None:
 
     assert asyncio.run(view()) == [3, [2, 4], True]
     assert windlass.drain() == 0
+
+
+def test_the_variables_of_a_job_end_with_it(
+    windlass: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A client made after it is not told that it is inside a job."""
+    job = variable.submit("WINDLASS_JOB")
+    assert (job.result(), variable("WINDLASS_JOB")) == (str(job.id), None)
+    for name in ("WINDLASS_SERVER", "WINDLASS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(w.Unreachable, match="none runs from"):
+        server_address(data=tmp_path)

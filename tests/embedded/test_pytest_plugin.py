@@ -22,7 +22,7 @@ def test_a_users_tests_pass_in_virtual_time() -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "16 passed" in done.stdout
+    assert "17 passed" in done.stdout
 
 
 def test_the_tests_of_the_guide_pass(tmp_path: Path) -> None:

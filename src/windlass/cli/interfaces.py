@@ -36,9 +36,9 @@ A refused request is answered with an `Error`, whose `code` is for programs: 400
 because of the request, 401 and 403 because of the caller, 404, 409, 503 and 507 because of the
 current state, 429 because of too many requests.
 
-Routes of one job or workflow take `given_at`: when the caller was given that id, in milliseconds (the
-`at` of the answer to a submission). They answer 410 if the id stands for something made later, as
-after a restore that nobody announced.
+Routes of one job or workflow take `given_at`: when the caller was given that id, in ms (the `at` of
+the answer to a submission). They answer 410 if the id stands for something made later, as after a
+restore that nobody announced.
 
 """
 

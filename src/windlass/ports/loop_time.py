@@ -22,8 +22,20 @@ MANY: Final = 5_000  # jobs in a submission from which a pause pays off
 
 # Objects between two collections, as Python has it: short ones. Programs load with more.
 COLLECT: Final = 700
+LINGER_S: Final = 2.0  # by then most of what was made in a pause is gone, and need not be walked
+MAX_PAUSE_S: Final = 300.0  # a longer pause of the collector does not linger
 
-_pauses: list[bool] = []  # one for each open pause: whether the collector was on before
+
+class _Pauses:
+    """The open pauses of the collector."""
+
+    def __init__(self) -> None:
+        self.open: list[bool] = []  # for each, whether the collector was on before
+        self.since = 0.0  # when the first began, by the time of the loop
+        self.linger = False  # whether each lasts a while longer, as in a server
+
+
+_PAUSES: Final = _Pauses()
 
 # What the running task works on: a route, or a loop. Tasks that it starts work on the same.
 DOING: Final[ContextVar[str]] = ContextVar("windlass_doing", default="other")
@@ -47,23 +59,44 @@ def spare_what_is_loaded() -> None:
     """Lets the collector never look again at what exists now; for a program that has started.
 
     Modules live as long as the program. To walk them takes the collector about 0.1 s each time,
-    also now: the little garbage of their loading stays.
+    also now: the little garbage of their loading stays. From now on, the collector stays off for a
+    while after each pause: its first walk would be over everything that was made meanwhile.
     """
+    _PAUSES.linger = True
     gc.freeze()
     gc.set_threshold(COLLECT)
 
 
 def pause_gc() -> None:
     """Pauses the collector until `resume_gc` was called as often."""
-    _pauses.append(gc.isenabled() if not _pauses else _pauses[0])
+    pauses = _PAUSES.open
+    if not pauses:
+        _PAUSES.since = _loop_time()
+    pauses.append(gc.isenabled() if not pauses else pauses[0])
     gc.disable()
 
 
 def resume_gc() -> None:
-    """Ends one pause; the collector goes on after the last."""
-    was_on = _pauses.pop()
-    if not _pauses and was_on:
+    """Ends one pause; the collector goes on after the last, in a server a while later."""
+    now = _loop_time()
+    if _PAUSES.linger and now and now - _PAUSES.since < MAX_PAUSE_S:
+        asyncio.get_running_loop().call_later(LINGER_S, _end_pause)
+    else:
+        _end_pause()
+
+
+def _end_pause() -> None:
+    was_on = _PAUSES.open.pop()
+    if not _PAUSES.open and was_on:
         gc.enable()
+
+
+def _loop_time() -> float:
+    """Returns the time of the running loop; 0 in a thread without one."""
+    try:
+        return asyncio.get_running_loop().time()
+    except RuntimeError:
+        return 0.0
 
 
 @contextmanager

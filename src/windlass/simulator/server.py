@@ -77,11 +77,11 @@ class FaultyStore:
         await self._pass_time()
         return answer
 
-    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         self._check()
         if self._world.fault("store_fails_reading", self._faults.fails_before):
             raise StoreUnavailable("simulated: refused", outcome_unknown=False)
-        return await self._inner.read(work)
+        return await self._inner.read(work, rows)
 
     async def snapshot(self) -> Snapshot:
         return await self._inner.snapshot()

@@ -80,8 +80,8 @@ class Store(Protocol):
         must not change anything but through the transaction.
         """
 
-    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
-        """Runs `work` against one consistent snapshot."""
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
+        """Runs `work` against one consistent snapshot. One of many `rows` holds no event loop."""
 
     async def snapshot(self) -> Snapshot: ...
 

@@ -82,6 +82,18 @@ def test_what_a_command_undoes_is_nearer_than_what_takes_a_machine() -> None:
     assert [step.action for step in steps_for(shape, lost)] == ["start_worker"]
 
 
+def test_no_list_teaches_a_worker_a_task() -> None:
+    """A list can only keep it from a task that it knows."""
+    metadata = {"tasks_allowlist": ["python"]}
+    for task, action in (("shell", "set_metadata"), ("nosuch", "add_worker")):
+        shape = Shape("default", "default", task)
+        found = group("w")._replace(obstacles=Matcher(shape).obstacles(metadata), metadata=metadata)
+        (step,) = steps_for(shape, found)
+        assert (step.action, f"install what brings task {task} on worker w" in step.text) == (
+            action, action == "add_worker",
+        )  # fmt: skip
+
+
 def test_many_groups_are_told_by_their_clause() -> None:
     groups = [
         Group((Obstacle("clause", "memory>=4GiB", "memory ≥ 4GiB", f"{n}GiB"),), ONLINE, {}, [n],

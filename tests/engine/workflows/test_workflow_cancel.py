@@ -10,9 +10,11 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.states import State
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict, NotFound
+from windlass.engine.loops.scheduling import SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import cancel_workflow
 from windlass.messages.workflows import CanceledWorkflow
+from windlass.ports.loop_time import give_way
 
 
 async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
@@ -34,6 +36,32 @@ async def test_jobs_that_wait_end_wherever_they_stand(rig: Rig) -> None:
     places = (snapshot.ready, snapshot.waits, snapshot.due, snapshot.parked, snapshot.cascades)
     assert places == ((), (), (), (), ())
     assert {row.reason for row in snapshot.jobs} == {"no longer needed"}
+
+
+async def test_the_scheduling_loop_runs_no_cascade_beside_the_task_that_calls_wait_for(
+    memory_rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it held the only one, the task found none, and cancel returned too early."""
+    engine = memory_rig.engine
+    made = await submit_flow(memory_rig, {})
+    begun, go_on, step = asyncio.Event(), asyncio.Event(), engine.cascades._step
+
+    async def held() -> bool:
+        begun.set()
+        await go_on.wait()
+        return await step()
+
+    monkeypatch.setattr(engine.cascades, "_step", held)
+    canceling = asyncio.ensure_future(engine.workflows.cancel(made.known_workflow))
+    await begun.wait()
+    a_round = asyncio.ensure_future(SchedulingLoop(engine).run_once(memory_rig.now))
+    for _ in range(50):
+        await give_way()
+    state = await state_of(memory_rig, made.known_workflow)
+    go_on.set()
+    assert state == "canceling"
+    assert (await canceling).state == "canceled"
+    await a_round
 
 
 async def test_the_log_says_who_and_why(rig: Rig) -> None:

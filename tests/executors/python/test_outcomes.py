@@ -1,5 +1,6 @@
 """What functions raise decides about retries: names of exceptions, Retry and Abort."""
 
+import importlib
 import json
 from datetime import timedelta
 
@@ -9,7 +10,7 @@ from tests.executors.conftest import OnPython, PythonBench
 from windlass import Abort, Retry
 from windlass.domain.lifecycle.failures import Raised
 from windlass.domain.values.errors import InvalidInput
-from windlass.executors.python.functions import MAX_NAMES, describe, names_of
+from windlass.executors.python.functions import ALIASES, MAX_NAMES, describe, names_of
 
 
 def test_an_exception_goes_by_the_names_of_all_its_classes() -> None:
@@ -62,3 +63,12 @@ def test_a_retry_takes_every_form_of_a_duration() -> None:
     with pytest.raises(InvalidInput, match="expected after to be a duration"):
         Retry(after="soon")
     assert Raised() == Raised((), None, None)
+
+
+def test_built_in_exceptions_are_known_by_their_other_names() -> None:
+    """So `retry_on: asyncio.TimeoutError` matches; every alias is one in this Python."""
+    for kind, aliases in ALIASES.items():
+        assert set(aliases) <= set(names_of(kind()))
+        for alias in aliases:
+            module, _, name = alias.rpartition(".")
+            assert getattr(importlib.import_module(module or "builtins"), name) is kind

@@ -1,6 +1,7 @@
 """Long steps are measured, counted, logged with what they worked on, and divided."""
 
 import asyncio
+import gc
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from tests.support.waiting import until
 from windlass.clock import thread_seconds
 from windlass.domain.access.rights import Role
 from windlass.operations import events
+from windlass.ports import loop_time
 from windlass.ports.loop_time import DOING, SLICE_S, STEP, give_way, give_way_if_long
 from windlass.server.metrics.holds import MAX_HOLD_S, Holds
 
@@ -84,6 +86,27 @@ def test_another_loop_does_not_depend_on_what_a_step_took() -> None:
 
     run(watch())
     assert run(taken()) == 0.0
+
+
+def test_in_a_server_the_collector_stays_off_for_a_while_after_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would walk all that was made in the pause, at once."""
+    monkeypatch.setattr(loop_time._PAUSES, "linger", True)
+    monkeypatch.setattr(loop_time, "LINGER_S", 0.0)
+
+    async def scenario() -> list[bool]:
+        was_on = [gc.isenabled()]
+        with loop_time.gc_paused():
+            was_on.append(gc.isenabled())
+        was_on.append(gc.isenabled())
+        await loop_time.pass_time(0)
+        return [*was_on, gc.isenabled()]
+
+    assert run(scenario()) == [True, False, False, True]
+    with loop_time.gc_paused():  # without a loop there is nobody to wait for
+        pass
+    assert gc.isenabled()
 
 
 async def _longest(server: RunningServer, route: str) -> float:

@@ -1,14 +1,17 @@
 """However a batch is written, it reads as if its rows had been written one by one."""
 
+import threading
 from pathlib import Path
 
 import pytest
 
 from tests.store.conformance.rows import grant
 from tests.store.sqlite.driving import START_MS, close, open_store, read, transact
+from tests.support.running import run
 from windlass.domain.rows.records import Lease, NewJob, Ticket
 from windlass.domain.values.ids import AttemptNo, JobId, ShapeId, WorkerId
-from windlass.store.sql.transaction import WriteTx
+from windlass.ports.loop_time import SMALL
+from windlass.store.sql.transaction import ReadTx, WriteTx
 from windlass.store.sqlite.statements import WIDTHS, BulkInsert
 
 
@@ -88,4 +91,21 @@ def test_what_lies_between_granted_jobs_stays_ready(tmp_path: Path) -> None:
         return [ticket.job for ticket in await tx.places.take_ready(list(facts.values()))]
 
     assert transact(store, work) == [2, 3, 5]
+    close(store)
+
+
+def test_a_read_of_many_rows_leaves_the_loop_to_others(tmp_path: Path) -> None:
+    """It sees what was committed before, from a thread and a connection of its own."""
+    store = open_store(tmp_path / "windlass.db")
+
+    async def look(tx: ReadTx) -> tuple[bool, int, int]:
+        ident = threading.get_ident()
+        return ident == here, len(await tx.workflows.recount(1)), tx.now
+
+    async def scenario() -> None:
+        few, many = await store.read(look), await store.read(look, SMALL + 1)
+        assert (few, many) == ((True, *few[1:]), (False, *few[1:]))
+
+    here = threading.get_ident()
+    run(scenario())
     close(store)

@@ -18,6 +18,7 @@ from windlass.domain.matching.isolation import DEFAULT, WEAKEST
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
 from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.matching.workers import LEAVING, WorkerStatus
+from windlass.domain.tasks.worker_lists import BUILT_IN
 
 # Statuses that only an operator sets.
 _DECIDED: Final = frozenset({NAMESPACES, ALLOWLIST, DENYLIST})
@@ -53,11 +54,18 @@ def steps_for(shape: Shape, group: Group | None) -> list[Step]:
         return []
     clauses = [found for found in group.obstacles if found.kind == "clause"]
     others = [found for found in group.obstacles if found.kind != "clause"]
-    needs_machine = any(found.key not in _DECIDED for found in clauses)
+    needs_machine = any(not _is_decision(shape, found) for found in clauses)
     if needs_machine or any(found.kind not in ("status", "clause") for found in others):
         return [_add_worker(shape, group.names[0], group.metadata, clauses)]
     steps = [_decide(shape, group, clauses)] if clauses else []
     return steps + [_rouse(group) for _ in others]
+
+
+def _is_decision(shape: Shape, found: Obstacle) -> bool:
+    """Returns whether only an operator keeps the worker from it. No list teaches it a task."""
+    if found.key == ALLOWLIST:
+        return shape.task in BUILT_IN
+    return found.key in _DECIDED
 
 
 def satisfied(shape: Shape, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,6 +159,8 @@ def _add_worker(
         needs = [clause.needs for clause in shape.requires]
         needs += [Clause(resource_key(n), ">=", amount).needs for n, amount in shape.resources]
     text = "start a worker" if like is None else f"add a worker like {like}"
+    if like is not None and any(found.key == ALLOWLIST for found in clauses):
+        text = f"install what brings task {shape.task} on worker {like} and restart it, or {text}"
     lacking = [found for found in clauses if found.key == MISSING]
     if like is not None and any(UNSEEN in found.has for found in lacking):
         text = f"restart worker {like} where jobs can read its code, or {text}"

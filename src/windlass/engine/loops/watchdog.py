@@ -242,14 +242,15 @@ class WatchdogLoop:
     async def run_once(self, now: int) -> WatchdogReport:
         """Runs one round: examines workflows that are unchanged since the last one."""
         rows = await self._unfinished()
-        suspects = [row.id for row in rows if self._stands(row, now)]
+        suspects = [row for row in rows if self._stands(row, now)]
         open_ids = {row.id for row in rows}
         self._seen = {n: seen for n, seen in self._seen.items() if n in open_ids}
         self._repaired_at = {n: at for n, at in self._repaired_at.items() if n in open_ids}
         repaired = canceled = 0
-        for workflow in suspects:
-            found = await self._engine.store.read(partial(examine, workflow=workflow))
-            self._seen[workflow] = self._seen[workflow]._replace(examined_at=now)
+        for row in suspects:
+            look = partial(examine, workflow=row.id)
+            found = await self._engine.store.read(look, sum(row.counts))
+            self._seen[row.id] = self._seen[row.id]._replace(examined_at=now)
             if found is not None:
                 gave_up = await self._act(found, now)
                 canceled += gave_up

@@ -24,7 +24,7 @@ from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.schedules import StartReply
-from windlass.ports.loop_time import SMALL, aside
+from windlass.ports.loop_time import MANY, SMALL, aside, gc_paused
 from windlass.store.sql.transaction import ReadTx
 
 MANY_ROWS: Final = SMALL + 1  # the assumed size of a description that is not read yet
@@ -89,6 +89,13 @@ def weight_of(description: Mapping[str, Any]) -> int:
 
 async def submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
     """Submits in the transaction of `work`, together with its other writes."""
+    if len(planned.jobs) < MANY:
+        return await _submit_planned(work, engine, planned)
+    with gc_paused():
+        return await _submit_planned(work, engine, planned)
+
+
+async def _submit_planned(work: Work, engine: Engine, planned: PlannedWorkflow) -> Submitted:
     check_workflow(planned.workflow, engine.config.payload_limit)
     traced = engine.begin_trace(planned.jobs)
     jobs = await aside(len(traced), lambda: engine.submissions.validate(traced, work.now))

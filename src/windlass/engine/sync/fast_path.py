@@ -15,7 +15,7 @@ from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import PER_EPOCH
 from windlass.engine.attempts.reports import Done, split_reports
 from windlass.engine.claim.search import first_width, most_of_each
-from windlass.engine.submit.submission import Submission, Submitted, submission_key
+from windlass.engine.submit.submission import Submission, Submitted, rows_of, submission_key
 from windlass.engine.submit.write_jobs import plain_rows
 from windlass.engine.sync.fast_path_gates import PLAIN, FastGates, Opening
 from windlass.engine.sync.sync import SyncCall, add_isolation, cut_timeouts
@@ -42,6 +42,7 @@ Q = TypeVar("Q")
 A = TypeVar("A")
 
 MAX_SKIPPED = 64
+MAX_FAST = 20_000  # jobs of usual size in one call
 
 
 class FastResult(NamedTuple, Generic[A]):
@@ -119,6 +120,8 @@ class FastPath:
 
     async def submit(self, submissions: Sequence[Submission]) -> FastResult[Submitted] | None:
         """Submits plain jobs of known shapes."""
+        if sum(rows_of(submission.jobs) for submission in submissions) > MAX_FAST:
+            return None  # Its arguments would be made in one step; the normal path writes pages.
         jobs = [job for submission in submissions for job in submission.jobs]
         shapes: dict[str, int] = {}
         for job in jobs:

@@ -64,6 +64,7 @@ from windlass.messages.files import StackThread
 from windlass.tasks.current import JOBS, Canceled, Current, enter, make_folders_in
 from windlass.tasks.steps import refuse_caught
 
+JOB_VARIABLES: Final = ("WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_WORKFLOW")
 FLUSH_LIMIT_S: Final = 5.0  # how long a job's end waits for its output to be read
 FLUSH_PAUSE_S: Final = 0.0005
 PAGE_WORDS: Final = 1 + max(CURRENT, STOPPED, HELD)
@@ -280,7 +281,7 @@ class Server:
         return job
 
     def _forget_secrets(self) -> None:
-        """Removes this job's secrets before the next job of this process."""
+        """Puts back what this job's secrets replaced, before the next job of this process."""
         for name, value in self._shadowed.items():
             os.environ.pop(name, None)
             if value is not None:

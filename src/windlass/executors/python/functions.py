@@ -40,6 +40,14 @@ _SAYS: Final = re.compile(
 MESSAGE_LIMIT: Final = 2_000
 WHY_LIMIT: Final = 200  # of a reason that becomes metadata
 MAX_NAMES: Final = 50  # of the classes of an exception
+# Other names of built-in exceptions, in modules that do not define them.
+ALIASES: Final[Mapping[type, tuple[str, ...]]] = {
+    OSError: ("EnvironmentError", "IOError", "os.error", "select.error", "socket.error"),
+    TimeoutError: (
+        "asyncio.TimeoutError", "asyncio.exceptions.TimeoutError",
+        "concurrent.futures.TimeoutError", "socket.timeout",
+    ),
+}  # fmt: skip
 SUSPENDED: Final = "suspended"  # replaces a failure: the function waits
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
 RESULT_LIMIT: Final = 64 * 1024 * 1024
@@ -274,6 +282,7 @@ def names_of(error: BaseException) -> tuple[str, ...]:
     for kind in type(error).__mro__[:-1]:
         module, name = str(kind.__module__), kind.__qualname__
         names[name if module == "builtins" else f"{module}.{name}"] = None
+        names |= dict.fromkeys(ALIASES.get(kind, ()))
         if is_public(kind):  # which the package loads lazily
             names[f"windlass.{name}"] = None
         parts = module.split(".")

@@ -1,5 +1,6 @@
 """Runs a function in this process as a worker's process would, without any queue."""
 
+import os
 import sys
 from array import array
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from windlass.domain.values.errors import Conflict
-from windlass.executors.python.child import PAGE_WORDS, Server
+from windlass.executors.python.child import JOB_VARIABLES, PAGE_WORDS, Server
 from windlass.executors.python.messages import (
     CURRENT,
     Answer,
@@ -19,7 +20,7 @@ from windlass.executors.python.messages import (
     Redirect,
 )
 from windlass.messages.steps import StepReply, StepRequest
-from windlass.tasks.current import SCRATCH
+from windlass.tasks.current import SCRATCH, Current
 from windlass.tasks.steps import STEP
 
 NO_QUEUE = "this function runs without a queue: it cannot submit jobs or ask the server"
@@ -46,6 +47,15 @@ class LocalServer(Server):
         finally:
             self.flush_streams()
             self._page[CURRENT] = 0
+
+    def _enter(self, call: Call) -> Current:
+        """Notes the variables that it sets, so that they end with the call, as secrets do."""
+        names = [*JOB_VARIABLES, *call.variables]
+        before = {name: os.environ.get(name) for name in names}
+        self._workflow = None
+        job = super()._enter(call)
+        self._shadowed = {**before, **self._shadowed}
+        return job
 
     def _send(self, message: msgspec.Struct) -> None:
         if isinstance(message, Progress):

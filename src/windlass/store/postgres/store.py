@@ -125,7 +125,8 @@ class PostgresStore:
             await self.check_schema()
         return await self._transactions.write(work)
 
-    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
+        del rows  # The database reads them in its own process.
         if not self._checked:
             await self.check_schema()
         return await self._transactions.read(work)

@@ -228,10 +228,13 @@ class SqliteStore:
             self._note_newest()
         return result
 
-    async def read(self, work: Callable[[ReadTx], Awaitable[T]]) -> T:
+    async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         await give_way_if_long()  # nothing else here yields, however often somebody reads
-        tx = self._read_tx.at(self._tell_time())
-        return self._on_reader(lambda: drive(work(tx)))
+        now = self._tell_time()
+        if rows > SMALL:
+            alone = partial(self._read_alone, lambda tx, _: drive(work(tx)), now)
+            return await _finished(alone)
+        return self._on_reader(lambda: drive(work(self._read_tx.at(now))))
 
     async def snapshot(self) -> Snapshot:
         return self._on_reader(lambda: drive(take_snapshot(self._read_session)))
@@ -240,16 +243,18 @@ class SqliteStore:
         tx = self._read_tx.at(self._tell_time())
         if await self.read(lambda tx: tx.log.newest()) <= SMALL:
             return self._on_reader(lambda: drive(_beside(work, tx, self._read_session)))
-        return await _finished(partial(self._read_alone, work, tx.now))
+        beside = partial(self._read_alone, lambda tx, rows: drive(_beside(work, tx, rows)), tx.now)
+        return await _finished(beside)
 
-    def _read_alone(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]], now: int) -> T:
+    def _read_alone(self, work: Callable[[ReadTx, SqliteSession], T], now: int) -> T:
         """Runs `work` over its own connection, in a thread."""
+        self._check_open()
         reader = open_reader(self.path)
         try:
             session = SqliteSession(reader, Sequences())
             tx = roles_over(session, self._server).at(now)
             reader.execute(_BEGIN_READ)
-            return drive(_beside(work, tx, session))
+            return work(tx, session)
         except apsw.Error as error:
             self._fail(error)
         finally:
