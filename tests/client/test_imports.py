@@ -56,10 +56,10 @@ def test_the_dashboard_needs_no_import_of_its_own_and_loads_no_server() -> None:
     assert not {"uvicorn", "windlass.server", "aiohttp"} & set(names)
 
 
-def test_the_process_of_a_function_loads_neither_log_nor_http_client() -> None:
+def test_the_process_of_a_function_loads_no_log_http_client_or_loop() -> None:
     names = loaded_by("import windlass.executors.python.child")
-    assert not {"aiohttp", "rich", "structlog", "windlass.plugins"} & set(names)
-    assert len(names) <= 220, names
+    assert not {"aiohttp", "asyncio", "rich", "structlog", "windlass.plugins"} & set(names)
+    assert len(names) <= 170, names
 
 
 def test_a_server_loads_an_http_client_only_to_call_others() -> None:

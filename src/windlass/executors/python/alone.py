@@ -24,7 +24,7 @@ from windlass.executors.python.messages import (
     decode_reports,
     frame,
 )
-from windlass.executors.python.stacks import side_channel
+from windlass.executors.python.side_channel import side_channel
 from windlass.ports.executor import JobContext, Limits, Result
 
 READ: Final = 65_536

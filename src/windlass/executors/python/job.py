@@ -27,7 +27,7 @@ from windlass.executors.python.messages import (
     Report,
 )
 from windlass.executors.python.process import exit_text
-from windlass.executors.python.stacks import SideChannel
+from windlass.executors.python.side_channel import SideChannel
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.steps import StepRequest
 from windlass.ports.executor import Exit, JobContext, Result

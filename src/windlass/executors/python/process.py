@@ -25,7 +25,7 @@ from windlass.executors.python.messages import (
     decode_reports,
     frame,
 )
-from windlass.executors.python.stacks import SideChannel, side_channel
+from windlass.executors.python.side_channel import SideChannel, side_channel
 from windlass.ports.executor import Exit, Limits, Process
 
 READ: Final = 65_536

@@ -5,7 +5,6 @@ the loop of async functions. It runs only on request.
 """
 
 import _thread
-import asyncio
 import linecache
 import os
 import socket
@@ -13,22 +12,24 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from windlass.messages.files import StackFrame, StackThread
 
+if TYPE_CHECKING:
+    import asyncio
+
 MAX_FRAMES: Final = 200  # the innermost frames of a thread
 MAX_THREADS: Final = 50
 MAX_TEXT: Final = 300  # characters of a line of code
 NUMBER: Final = 8  # bytes
-READ: Final = 65_536
 _OWN: Final = os.path.dirname(__file__) + os.sep
 _MACHINERY: Final = ("<frozen runpy>", _OWN)
 
 StacksOf = Callable[[int], "list[StackThread] | None"]  # the stack of the call with this number
-_decode: Final = msgspec.json.Decoder(list[StackThread] | None).decode
+decode: Final = msgspec.json.Decoder(list[StackThread] | None).decode
 
 
 # In the process of the function
@@ -65,8 +66,12 @@ def of_threads(first: int) -> list[StackThread]:
     ]
 
 
-def of_task(task: "asyncio.Task[Any]", loop: asyncio.AbstractEventLoop, thread: int) -> StackThread:
+def of_task(
+    task: "asyncio.Task[Any]", loop: "asyncio.AbstractEventLoop", thread: int
+) -> StackThread:
     """Returns the stack of a task of this loop; `thread` is the loop's."""
+    import asyncio  # takes half the start of a process, and most have no loop
+
     if asyncio.current_task(loop) is task:
         running = sys._current_frames().get(thread)
         if running is not None:
@@ -108,54 +113,3 @@ def _frame(frame: FrameType, line: int) -> StackFrame:
     code = frame.f_code
     text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
     return StackFrame(code.co_filename, line, code.co_qualname, text[:MAX_TEXT])
-
-
-# In the agent
-
-
-class SideChannel:
-    """The agent's end of the connection."""
-
-    def __init__(self, side: socket.socket) -> None:
-        side.setblocking(False)
-        self._side = side
-        self._asked = 0
-        self._data = bytearray()
-        self._turn = asyncio.Lock()
-
-    async def ask(self, seq: int) -> list[StackThread] | None:
-        """Returns the stack of this call; None if it does not run there."""
-        loop = asyncio.get_running_loop()
-        async with self._turn:
-            self._asked += 1
-            number = self._asked.to_bytes(NUMBER, "little")
-            await loop.sock_sendall(self._side, number + seq.to_bytes(NUMBER, "little"))
-            while True:  # Skips an answer that came too late for its caller.
-                answered, body = await self._next()
-                if answered == number:
-                    found: list[StackThread] | None = _decode(body)
-                    return found
-
-    async def _next(self) -> tuple[bytes, bytes]:
-        """Returns the next answer; keeps what has arrived if nobody waits any more."""
-        loop, data = asyncio.get_running_loop(), self._data
-        while True:
-            end = 2 * NUMBER + int.from_bytes(data[NUMBER : 2 * NUMBER], "little")
-            if len(data) >= max(end, 2 * NUMBER):
-                answer = bytes(data[:NUMBER]), bytes(data[2 * NUMBER : end])
-                del data[:end]
-                return answer
-            part = await loop.sock_recv(self._side, READ)
-            if not part:
-                raise ConnectionError("the process has ended")
-            data += part
-
-    def close(self) -> None:
-        """Ends the thread at the other end."""
-        self._side.close()
-
-
-def side_channel() -> tuple[SideChannel, socket.socket]:
-    """Returns both ends of a connection; the second is for the process."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-    return SideChannel(ours), theirs
