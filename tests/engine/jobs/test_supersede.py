@@ -9,6 +9,7 @@ from tests.engine.support.rig import HOUR, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict
+from windlass.engine.jobs.supersede import Superseded
 
 
 async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:
@@ -22,7 +23,7 @@ async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:
 async def test_a_failed_job_is_superseded_by_a_new_one(rig: Rig) -> None:
     agent = await rig.agent()
     old = await failed_job(rig, agent, args={"a": 1}, priority=3)
-    new, applied = await rig.engine.jobs.retry(old, actor="ann")
+    new, applied, _ = await rig.engine.jobs.retry(old, actor="ann")
     assert applied
     assert await rig.states(old, new) == ["failed", "queued"]
     before, after = (await rig.record(old)).facts, (await rig.record(new)).facts
@@ -35,11 +36,11 @@ async def test_it_answers_with_the_newest_of_the_chain(rig: Rig) -> None:
     agent = await rig.agent()
     first = await failed_job(rig, agent)
     second = (await rig.engine.jobs.retry(first)).job
-    assert await rig.engine.jobs.retry(first) == (second, False)
+    assert await rig.engine.jobs.retry(first) == Superseded(second, applied=False)
     await agent.finish(await agent.take_one(), "failed")
     third = (await rig.engine.jobs.retry(second)).job
-    assert await rig.engine.jobs.retry(first) == (third, False)
-    assert await rig.engine.jobs.retry(second) == (third, False)
+    assert await rig.engine.jobs.retry(first) == Superseded(third, applied=False)
+    assert await rig.engine.jobs.retry(second) == Superseded(third, applied=False)
 
 
 @pytest.mark.parametrize("ended", ["canceled", "aborted"])
