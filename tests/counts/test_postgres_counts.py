@@ -105,6 +105,16 @@ def test_a_claim_in_vain_is_one_round_trip(
     assert run(go()).statements == ("sync_plain",)
 
 
+def test_the_time_is_one_round_trip(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def go() -> Sent:
+        async with counted_postgres(postgres_dsn, monkeypatch) as counted:
+            with counted.counting() as sent:
+                await counted.engine.now()
+            return sent[0]
+
+    assert run(go()).statements == ("now",)
+
+
 def test_64_callers_share_a_few_round_trips(
     postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ class AfterCommit:
                 self.run(partial(reject_unresolved, unresolved=effects.unresolved))
             )
         if self.store.shared and self._concerns_others(effects):
-            self.background.start(self.store.announce(effects.news()))
+            self.store.announce(effects.news())
 
     def on_news(self, news: News) -> None:
         """Applies what another engine has committed."""
@@ -136,7 +136,7 @@ class AfterCommit:
         self.end_waiters.wake_all()
         self.waiting_syncs.wake_all()
         if self.store.shared:
-            self.background.start(self.store.announce(News(catalog=True)))
+            self.store.announce(News(catalog=True))
 
     async def wake_for_ready_jobs(self) -> None:
         """Wakes syncs for jobs that are ready: the poll behind the notifications."""

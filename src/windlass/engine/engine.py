@@ -31,7 +31,7 @@ from windlass.engine.jobs.end_waiters import EndWaiters
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.engine.sync.fast_path import FastPath
 from windlass.engine.sync.stacks import StackRequests
-from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer, now_of
+from windlass.engine.timers import BackgroundTasks, DueJobs, RateTimer
 from windlass.engine.transaction.bounds import Bounds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.effects import Counters, Metrics
@@ -209,7 +209,7 @@ class Engine:
 
     async def now(self) -> int:
         """Returns the store's time."""
-        return await self.store.read(now_of)
+        return await self.store.now()
 
     async def metrics(self) -> Metrics:
         """Returns the counters of this engine and the queue depths of the store."""

@@ -13,7 +13,6 @@ from windlass.domain.rows.steps import FOREVER
 from windlass.engine.jobs.deadlines import end_late, next_deadline
 from windlass.engine.jobs.places import promote_due
 from windlass.engine.transaction.group_commit import RunStep
-from windlass.store.sql.transaction import ReadTx
 from windlass.store.store import Store
 
 
@@ -172,9 +171,4 @@ class DueJobs:
         self._background.start(self.move())
 
     async def _now(self) -> int:
-        return await self._store.read(now_of)
-
-
-async def now_of(tx: ReadTx) -> int:
-    """Returns the store's time."""
-    return tx.now
+        return await self._store.now()

@@ -77,10 +77,12 @@ class FaultyStore:
         await self._pass_time()
         return answer
 
+    async def now(self) -> int:
+        self._fail_reading()
+        return await self._inner.now()
+
     async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
-        self._check()
-        if self._world.fault("store_fails_reading", self._faults.fails_before):
-            raise StoreUnavailable("simulated: refused", outcome_unknown=False)
+        self._fail_reading()
         return await self._inner.read(work, rows)
 
     async def snapshot(self) -> Snapshot:
@@ -89,11 +91,13 @@ class FaultyStore:
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         return await self._inner.read_beside(work)
 
-    async def announce(self, news: News) -> None:
-        self._check()
-        await self._world.clock.sleep_ms(self._world.between(0, 20))
+    def announce(self, news: News) -> None:
+        if not self._dead:
+            self._world.after(self._world.between(0, 20), self._deliver, news)
+
+    def _deliver(self, news: News) -> None:
         if not self._world.fault("news_lost", self._faults.loses_news):
-            await self._inner.announce(news)
+            self._inner.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:
         mine = copy_context()  # so that the rest does not run on behalf of the caller
@@ -111,6 +115,11 @@ class FaultyStore:
         most = self._faults.latency_ms
         if most and not self._world.calm:
             await self._world.clock.sleep_ms(self._world.between(0, most))
+
+    def _fail_reading(self) -> None:
+        self._check()
+        if self._world.fault("store_fails_reading", self._faults.fails_before):
+            raise StoreUnavailable("simulated: refused", outcome_unknown=False)
 
     def _check(self) -> None:
         if self._dead:

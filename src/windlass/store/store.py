@@ -80,6 +80,9 @@ class Store(Protocol):
         must not change anything but through the transaction.
         """
 
+    async def now(self) -> int:
+        """Returns the store's time."""
+
     async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         """Runs `work` against one consistent snapshot. One of many `rows` holds no event loop."""
 
@@ -88,7 +91,7 @@ class Store(Protocol):
     async def read_beside(self, work: Callable[[ReadTx, Snapshot], Awaitable[T]]) -> T:
         """Runs `work` against one consistent snapshot, with all of its rows but the events."""
 
-    async def announce(self, news: News) -> None:
+    def announce(self, news: News) -> None:
         """Tells the other engines on this store, after a commit. May be lost."""
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from tests.engine.support.rig import Rig
+from tests.engine.support.rig import Rig, Turn
 from windlass.domain.config import Config
 from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import (
@@ -156,6 +156,17 @@ async def test_a_caller_that_goes_away_does_not_take_its_job_along(rig: Rig) -> 
     going.cancel()
     await gather(going)
     assert len((await rig.snapshot()).jobs) == 2
+
+
+async def test_the_first_caller_goes_away_and_the_others_are_answered(rig: Rig) -> None:
+    """It commits for all of them, unless it is cancelled before."""
+    going = asyncio.ensure_future(rig.submit(args="going"))
+    staying = [asyncio.ensure_future(rig.submit(args=n)) for n in range(3)]
+    await Turn()
+    going.cancel()
+    ids = await asyncio.wait_for(asyncio.gather(*staying), 20)
+    assert len(set(ids)) == 3
+    await rig.submit()
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -17,6 +17,7 @@ from windlass.domain.access.rights import Role
 from windlass.operations import events
 from windlass.ports import loop_time
 from windlass.ports.loop_time import DOING, SLICE_S, STEP, give_way, give_way_if_long
+from windlass.server.metrics import holds
 from windlass.server.metrics.holds import MAX_HOLD_S, Holds
 
 MANY = 5_000
@@ -74,6 +75,30 @@ def test_long_work_gives_way_when_its_slice_is_over() -> None:
         return turns
 
     assert run(scenario()) == ["went on", "other", "ended"]
+
+
+def test_short_steps_do_not_read_the_processor_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes a system call, which requests of 20 steps would feel."""
+    reads = 0
+
+    def read() -> float:
+        nonlocal reads
+        reads += 1
+        return thread_seconds()
+
+    async def work() -> None:
+        for _ in range(100):
+            await give_way()
+            await give_way_if_long()
+
+    async def scenario() -> None:
+        Holds().watch(asyncio.get_running_loop())
+        await asyncio.create_task(work())
+
+    monkeypatch.setattr(holds, "thread_seconds", read)
+    monkeypatch.setattr(holds, "wall_seconds", lambda: 7.0)  # every step takes no time
+    run(scenario())
+    assert reads <= 2
 
 
 def test_another_loop_does_not_depend_on_what_a_step_took() -> None:

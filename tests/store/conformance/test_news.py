@@ -36,7 +36,7 @@ def test_a_store_for_one_engine_has_nobody_to_tell(store: Driver) -> None:
 
 async def tell_nobody(store: Store) -> None:
     listener = Listener(store)
-    await store.announce(FULL)
+    store.announce(FULL)
     listener.stop()
     assert listener.heard == []
 
@@ -49,10 +49,10 @@ def test_news_reach_the_others_in_full_but_not_the_sender(store: Driver) -> None
 
 async def tell_each_other(one: Store, other: Store) -> None:
     listeners = [Listener(one), Listener(other)]
-    await one.announce(FULL)
+    one.announce(FULL)
     await listeners[1].wait()
     # By now the first would have heard its own news, and would hear them before these.
-    await other.announce(News(pokes=(3,)))
+    other.announce(News(pokes=(3,)))
     await listeners[0].wait()
     assert listeners[0].heard == [News(pokes=(3,))]
     assert listeners[1].heard == [FULL]
@@ -68,12 +68,12 @@ def test_every_subscriber_hears_until_it_stops(store: Driver) -> None:
 
 async def stop_one_of_two(one: Store, other: Store) -> None:
     first, second = Listener(other), Listener(other)
-    await one.announce(News(pokes=(1,)))
+    one.announce(News(pokes=(1,)))
     await first.wait()
     await second.wait()
     first.stop()
     first.stop()
-    await one.announce(News(pokes=(2,)))
+    one.announce(News(pokes=(2,)))
     await second.wait()
     assert first.heard == [News(pokes=(1,))]
     assert second.heard == [News(pokes=(1,)), News(pokes=(2,))]

@@ -312,7 +312,7 @@ def test_news_that_cannot_be_sent_are_given_up_quietly(
         loop.set_exception_handler(lambda _, about: complaints.append(about))
         proxy.refuses = True
         proxy.cut()
-        await store.announce(News(catalog=True))
+        store.announce(News(catalog=True))
         await store.close()
         gc.collect()
 

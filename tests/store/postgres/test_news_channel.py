@@ -124,7 +124,7 @@ def test_a_broken_listener_comes_back_and_says_so(open_store: OpenStore, postgre
             )
             await connection.close()
             assert await heard.get() == News(catalog=True)
-            await one.announce(News(pokes=(4,)))
+            one.announce(News(pokes=(4,)))
             assert await heard.get() == News(pokes=(4,))
 
     run(check())
@@ -138,11 +138,11 @@ def test_the_option_says_how_often_others_are_told(
             heard: asyncio.Queue[News] = asyncio.Queue()
             two.subscribe(heard.put_nowait)
             one = await stores.open_store(postgres_dsn, Config(notify_interval_ms=600_000))
-            await one.announce(News(due_at=1))
+            one.announce(News(due_at=1))
             assert await heard.get() == News(due_at=1)
-            await one.announce(News(due_at=2))
+            one.announce(News(due_at=2))
             for number in (3, 4, 5, 6):  # others speak meanwhile, some milliseconds apart
-                await three.announce(News(due_at=number))
+                three.announce(News(due_at=number))
                 assert await heard.get() == News(due_at=number)
             await one.close()
             assert await heard.get() == News(due_at=2)
@@ -160,7 +160,7 @@ def test_what_others_say_on_the_channel_is_passed_over(
             connection = await open_connection(postgres_dsn)
             await connection.execute("NOTIFY windlass, 'hello'")
             await connection.close()
-            await one.announce(News(due_at=3))
+            one.announce(News(due_at=3))
             assert await heard.get() == News(due_at=3)
 
     run(check())

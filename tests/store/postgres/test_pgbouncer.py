@@ -190,7 +190,7 @@ def test_with_a_way_past_the_pooler_news_come_at_once(
         async with open_store("s1", dsn=past) as one, open_store("s2", dsn=past) as two:
             heard: asyncio.Queue[News] = asyncio.Queue()
             two.subscribe(heard.put_nowait)
-            await one.announce(News(catalog=True))  # which a poll never tells
+            one.announce(News(catalog=True))  # which a poll never tells
             assert await asyncio.wait_for(heard.get(), PATIENCE_S) == News(catalog=True)
 
     run(check())

@@ -26,7 +26,6 @@ from windlass.engine.submit.submission import (
 )
 from windlass.engine.submit.write_jobs import is_plain, submit
 from windlass.engine.sync.fast_path import FastPath, FastResult, answers_of
-from windlass.engine.timers import now_of
 from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import Committer, Lane, RunStep
 from windlass.ports.loop_time import MANY, SMALL, LongList, aside, gc_paused, give_way_if_long
@@ -132,7 +131,7 @@ class SubmitCommand:
     ) -> Submitted:
         await give_way_if_long()
         # Most jobs need no clock, and asking a shared store for its time is a round trip.
-        now = await self._store.read(now_of) if any(map(counts_from_now, jobs)) else None
+        now = await self._store.now() if any(map(counts_from_now, jobs)) else None
         checked = await self.validate_in_steps(jobs, now)
         await give_way_if_long()
         if workflow is not None:

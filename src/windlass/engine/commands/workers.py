@@ -20,6 +20,7 @@ from windlass.engine.transaction.arguments import (
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Released, SyncRequest
+from windlass.ports.loop_time import give_way
 
 
 class Workers:
@@ -103,6 +104,7 @@ class Workers:
             return await workers.set_static(work, worker, change, actor)
 
         done = await self._run(step)
+        await give_way()  # to its sync, which may get a job now
         self._waiting_syncs.end(worker)  # it waits for jobs that match its old metadata
         return done
 

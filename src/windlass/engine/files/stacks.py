@@ -47,7 +47,7 @@ class Stacks:
         asked = lease.worker, lease.incarnation, job, lease.attempt
         request, answer = self._engine.stacks.ask(*asked)
         if self._engine.store.shared:
-            await self._engine.store.announce(News(stacks=(request,)))
+            self._engine.store.announce(News(stacks=(request,)))
         report = await self._wait(request, answer)
         if report is None:
             raise Conflict("no_answer", f"worker {name} did not answer within {WAIT_S:.0f} s")

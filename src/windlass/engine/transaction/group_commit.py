@@ -17,7 +17,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from windlass.domain.config import Config
 from windlass.domain.values.errors import Overloaded, StoreUnavailable, WindlassError
 from windlass.engine.transaction.unit_of_work import Work
-from windlass.ports.loop_time import give_way_if_long, pass_time
+from windlass.ports.loop_time import SMALL, give_way, give_way_if_long, pass_time
 from windlass.store.sql.transaction import WriteTx
 from windlass.store.store import Store
 
@@ -122,7 +122,7 @@ class Committer:
     @property
     def busy(self) -> bool:
         """Returns True if a transaction is running."""
-        return bool(self._tasks)
+        return self._draining or bool(self._tasks)
 
     def listen(self, listener: CommitListener) -> None:
         """Sets the listener that learns how transactions end."""
@@ -139,32 +139,53 @@ class Committer:
             raise Overloaded(RETRY_AFTER_MS)
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         lane.pending.append(Waiting(lane, request, answer, rows))
-        self._start(lane)
+        if not self._store.inline:
+            if lane.running < LANE_TRANSACTIONS:
+                lane.running += 1
+                self._spawn(self._drain_lane(lane))
+        elif not self._draining:
+            self._draining = True
+            try:
+                await self._lead()
+            except BaseException:
+                answer.cancel()  # nobody waits for it
+                raise
         return await answer
 
     async def close(self) -> None:
         """Waits for the transactions that have begun."""
-        while self._tasks:
+        while self.busy:
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            await give_way()
 
-    def _start(self, lane: Lane[Any, Any]) -> None:
-        if self._store.inline:
-            if not self._draining:
-                self._draining = True
-                self._spawn(self._drain_all())
-        elif lane.running < LANE_TRANSACTIONS and lane.pending:
-            lane.running += 1
-            self._spawn(self._drain_lane(lane))
+    async def _lead(self) -> None:
+        """Commits the first batch in the task of its first caller: most have no other.
+
+        It may be cancelled, or a thread be at work for long: so a task of our own does the rest.
+        """
+        batch: list[Waiting] = []
+        try:
+            await give_way()  # to others, who share the transaction
+            batch = self._gather()
+            if sum(waiting.rows for waiting in batch) <= SMALL:
+                await self._commit(batch)
+        finally:
+            batch = [waiting for waiting in batch if not waiting.answer.done()]
+            if batch or any(lane.pending for lane in self._lanes):
+                self._spawn(self._drain_all(batch))
+            else:
+                self._draining = False
 
     def _spawn(self, work: Any) -> None:
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _drain_all(self) -> None:
+    async def _drain_all(self, batch: list[Waiting]) -> None:
         try:
-            while batch := self._gather():
+            while batch := batch or self._gather():
                 await self._commit(batch)
+                batch = []
                 await give_way_if_long()
         finally:
             self._draining = False

@@ -1,8 +1,10 @@
 """Measures how long tasks hold the event loop: everybody else waits for that long.
 
 Every step of every task is timed, from where it goes on to where it waits again, in processor time:
-on a busy machine, the clock on the wall also counts the others. Callbacks that are no tasks only
-move bytes and wake tasks, and are not timed.
+on a busy machine, the clock on the wall also counts the others. But to read the processor time
+takes twelve times as long as to look at the wall, so it is read only for steps that are long there,
+and as a beginning at most once in `MIN_HOLD_S`. Callbacks that are no tasks only move bytes and
+wake tasks, and are not timed.
 """
 
 import asyncio
@@ -12,13 +14,13 @@ from typing import Any, Final
 import structlog
 from prometheus_client.metrics_core import Metric as Family
 
-from windlass.clock import thread_seconds
+from windlass.clock import thread_seconds, wall_seconds
 from windlass.ports.loop_time import DOING, STEP
 from windlass.server.metrics.catalogue import OTHER
 from windlass.server.metrics.series import Count, gauge
 
 MAX_HOLD_S: Final = 0.1  # of one step; longer ones are counted and logged
-MIN_HOLD_S: Final = 0.001  # shorter steps are not noted
+MIN_HOLD_S: Final = 0.001  # shorter steps are not noted; longer ones are known to this much
 QUIET_SECONDS: Final = 30.0  # between two lines of the log about the same work
 
 log = structlog.get_logger("windlass.server")
@@ -31,7 +33,9 @@ class Holds:
         self.longest: dict[str, float] = {OTHER: 0.0}
         self._count = Count("windlass_event_loop_holds_total", (OTHER,))
         self._quiet_until: dict[str, float] = {}
-        self.began = 0.0  # when the step that runs now began
+        self.began = 0.0  # when the step that runs now began, by the clock on the wall
+        self._read_at = 0.0  # when the processor time was read last, and what it was
+        self._read = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -46,8 +50,20 @@ class Holds:
         self._loop = loop
         STEP.taken = self._taken
 
-    def note(self, seconds: float) -> None:
-        """Notes how long the step that just ended took."""
+    def begin(self) -> None:
+        """Notes that a step begins."""
+        self.began = now = wall_seconds()
+        if now - self._read_at > MIN_HOLD_S:
+            self._read_at, self._read = now, thread_seconds()
+
+    def end(self) -> None:
+        """Notes how long the step that just ended took, if it was long."""
+        if wall_seconds() - self.began >= MIN_HOLD_S:
+            seconds = thread_seconds() - self._read
+            if seconds >= MIN_HOLD_S:
+                self._note(seconds)
+
+    def _note(self, seconds: float) -> None:
         work = DOING.get()
         if seconds > self.longest.get(work, 0.0):
             self.longest[work] = seconds
@@ -63,10 +79,14 @@ class Holds:
             )
 
     def _taken(self) -> float:
-        """Returns 0 on other loops: nothing in a simulator may depend on real time."""
+        """Returns 0 in short steps, and on other loops: nothing in a simulator may depend on real
+        time.
+        """
+        if wall_seconds() - self.began < MIN_HOLD_S:
+            return 0.0
         if asyncio.get_running_loop() is not self._loop:
             return 0.0
-        return thread_seconds() - self.began
+        return thread_seconds() - self._read
 
     def families(self) -> Iterator[Family]:
         """Returns everything that was measured."""
@@ -89,13 +109,11 @@ class _Timed(Coroutine[Any, Any, Any]):
 
     def send(self, value: Any) -> Any:
         """Runs one step."""
-        began = self._holds.began = thread_seconds()
+        self._holds.begin()
         try:
             return self._send(value)
         finally:
-            took = thread_seconds() - began
-            if took >= MIN_HOLD_S:
-                self._holds.note(took)
+            self._holds.end()
 
     def throw(self, *error: Any) -> Any:
         """Runs one step that begins with an error."""

@@ -90,9 +90,8 @@ class Session:
     async def insert(self, name: str, values: Sequence[object]) -> int:
         return await self.fetch_value(name, *values) or 0
 
-    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> None:
-        if rows:
-            await self.execute(name, *_columns(kinds, rows))
+    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> int:
+        return await self.execute(name, *_columns(kinds, rows)) if rows else 0
 
     async def fetch_many(
         self, name: str, kinds: str, rows: Sequence[Sequence[object]]

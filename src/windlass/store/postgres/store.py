@@ -125,6 +125,11 @@ class PostgresStore:
             await self.check_schema()
         return await self._transactions.write(work)
 
+    async def now(self) -> int:
+        if not self._checked:
+            await self.check_schema()
+        return self._transactions.tell_time((await self._transactions.fetch("now"))[0][0])
+
     async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         del rows  # The database reads them in its own process.
         if not self._checked:
@@ -158,7 +163,7 @@ class PostgresStore:
         """Returns the newest event whose commit was answered to this engine."""
         return self._transactions.marks[-1] if self._transactions.marks else None
 
-    async def announce(self, news: News) -> None:
+    def announce(self, news: News) -> None:
         self._herald.announce(news)
 
     def subscribe(self, hear: Callable[[News], None]) -> Callable[[], None]:

@@ -84,8 +84,8 @@ class Jobs(Role, ABC):
     async def claim_keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
         """Inserts new keys; returns the current row of each (namespace, key)."""
         values = [(*row[:4], spans_text(row)) for row in rows]
-        await self._session.many("claim_keys", "ooioo", values)
-        return await self._keys(rows)
+        written = await self._session.many("claim_keys", "ooioo", values)
+        return await self._keys(rows, written)
 
     async def retake_keys(
         self, rows: Sequence[KeyRow], instead_of: Sequence[int]
@@ -93,11 +93,13 @@ class Jobs(Role, ABC):
         """Rewrites keys that still name the job in `instead_of`; returns the current rows."""
         pairs = zip(rows, instead_of, strict=True)
         values = [(*row[:4], spans_text(row), old) for row, old in pairs]
-        await self._session.many("retake_keys", "ooiooi", values)
-        return await self._keys(rows)
+        written = await self._session.many("retake_keys", "ooiooi", values)
+        return await self._keys(rows, written)
 
-    async def _keys(self, rows: Sequence[KeyRow]) -> dict[tuple[str, str], KeyRow]:
-        """Returns the current rows of these keys."""
+    async def _keys(self, rows: Sequence[KeyRow], written: int) -> dict[tuple[str, str], KeyRow]:
+        """Returns the current rows of these keys, of which so many were just written."""
+        if written == len(rows):
+            return {(row.namespace, row.key): row for row in rows}
         found = await self._session.fetch_many("read_keys", "oo", [row[:2] for row in rows])
         return {(row[0], row[1]): as_key(row) for row in found}
 

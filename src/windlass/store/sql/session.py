@@ -46,8 +46,10 @@ class Session(Protocol):
         Returns 0, and uses no number, if the row exists.
         """
 
-    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> None:
-        """Runs a statement for each of these rows; `kinds` has a letter for each column.
+    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> int:
+        """Runs a statement for each of these rows; returns how many it wrote.
+
+        `kinds` has a letter for each column.
 
         PostgreSQL gets all of them at once, as arrays.
         """
@@ -187,7 +189,7 @@ class Query(Generic[*Ts]):
         name = self._name
         return lambda self, row: self._session.insert(name, row[1:])
 
-    def many(self, kinds: str, _kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[None]]:
+    def many(self, kinds: str, _kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[int]]:
         """Runs it for each record; `kinds` has a letter for each column (`Session.many`)."""
         name = self._name
         return lambda self, rows: self._session.many(name, kinds, rows)

@@ -78,6 +78,10 @@ class MemoryStore:
         self._tx.places.begin()
         return self._run(work, keep=True)
 
+    async def now(self) -> int:
+        self._check_open()
+        return self._data.tell_time()
+
     async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         del rows  # There is no second connection that a thread could use.
         await give_way_if_long()
@@ -94,7 +98,7 @@ class MemoryStore:
 
         return self._run(beside, keep=False)
 
-    async def announce(self, news: News) -> None:
+    def announce(self, news: News) -> None:
         for handle in list(self._data.handles):
             if handle is not self:
                 handle.hearers.tell(news)

@@ -126,14 +126,16 @@ class SqliteSession:
         self.sequences.give_back(sequence)
         return 0
 
-    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> None:
+    async def many(self, name: str, kinds: str, rows: Sequence[Sequence[object]]) -> int:
         del kinds
+        before = self.connection.total_changes()
         statement = QUERIES[name]
         bulk = _bulk(statement)
         if bulk is None:
             self.connection.executemany(statement, rows)
         else:
             bulk.run(self.connection, rows)
+        return self.connection.total_changes() - before
 
     async def number_many(
         self, sequence: str, name: str, kinds: str, rows: Sequence[Sequence[object]]

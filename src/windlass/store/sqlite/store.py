@@ -228,6 +228,10 @@ class SqliteStore:
             self._note_newest()
         return result
 
+    async def now(self) -> int:
+        self._check_open()
+        return self._tell_time()
+
     async def read(self, work: Callable[[ReadTx], Awaitable[T]], rows: int = 0) -> T:
         await give_way_if_long()  # nothing else here yields, however often somebody reads
         now = self._tell_time()
@@ -270,7 +274,7 @@ class SqliteStore:
         newest: list[Row] = self.reader.execute(QUERIES["newest_event"]).fetchall()
         return Mark(newest[0][1], newest[0][0]) if newest else None
 
-    async def announce(self, news: News) -> None:
+    def announce(self, news: News) -> None:
         if self._channel is not None:
             self._channel.tell(news)
 
