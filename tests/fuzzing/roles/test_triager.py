@@ -23,6 +23,7 @@ from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import Untriaged
 from windlass_fuzz.roles.fuzzer import Fuzzer
 from windlass_fuzz.roles.triager import Triager, TriageReport
+from windlass_fuzz.statistics.history import RunPoint, record_run
 
 LONG_MS = 600_000  # a limit, not a wait
 # Two bugs, each with a message of its own.
@@ -207,6 +208,25 @@ def test_a_fix_for_which_a_run_had_no_time_is_searched_for_by_a_job(tmp_path: Pa
     (finding,) = run(findings_of(world))
     assert finding.ends[later].culprit == fix
     assert run(triage(world)).dated == [], "it is over"
+
+
+def test_a_fix_that_a_run_had_no_time_to_check_is_noticed_by_a_job(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good, bad = world.commit("good"), world.commit("bad", solver_sh=BROKEN)
+    fix = world.commit("fix", solver_sh=FINE)
+    run(world.build_and_schedule(good, bad))
+    run(leave(world, bad, "limit 0"))
+    run(triage(world))
+    run(world.build_and_schedule(fix))
+    run(triage(world))
+    (finding,) = run(findings_of(world))
+    assert finding.state == "open", "nobody has fuzzed the fix"
+    fuzzed = RunPoint(at_ms=1, commit=fix, engine="command", target="solver")
+    run(record_run(world.pipeline, fuzzed))
+    run(triage(world))
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.closed_in) == ("closed", fix)
+    assert finding.ends[fix].culprit == fix
 
 
 def without_its_search(known: Finding | None) -> Finding:

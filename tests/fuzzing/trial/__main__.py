@@ -6,11 +6,14 @@
 Each project is pushed to step by step. After each push `windlass fuzz run` manages, builds, fuzzes
 and files with a tracker on loopback; a tenth of the budget is for triage. `windlass fuzz triage`
 then does what that had no time for, as a fleet's jobs do. All projects run at the same time.
+With `--keep`, a run that was stopped goes on with the push that it did not finish: the same pushes
+make the same commits.
 """
 
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -66,7 +69,8 @@ class Trial:
             "WINDLASS_FUZZ_BUCKET": str(folder / "bucket"),
             "WINDLASS_FUZZ_WORK": str(folder / "work"),
         }  # fmt: skip
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder / "repository", ignore_errors=True)
         self.watch = Watch(History(planted, folder / "repository"))
         self.findings: list[Finding] = []
         text = SOLVER.format(name=self.name, repository=folder / "repository", api=api)
@@ -79,8 +83,13 @@ class Trial:
         """
         clock = RealClock()
         for number in range(len(PUSHES)):
-            began_ms = clock.now_ms()
+            began, done = (self.folder / f"push-{number + 1}{end}" for end in (".ms", ".json"))
+            began_ms = int(began.read_text()) if began.exists() else clock.now_ms()
+            began.write_text(str(began_ms))
             self.watch.history.push(number, began_ms)
+            if done.exists():
+                self._look(done.read_text())
+                continue
             rounds = 2 if number == len(PUSHES) - 1 else 1
             budget = bounds.budget if number else FIRST
             limits = ("--budget", budget, "--until-quiet", bounds.quiet)
@@ -88,15 +97,19 @@ class Trial:
             if number:
                 await self._windlass("triage", "--budget", bounds.triage)
             said = await self._windlass("findings", "list", "--all", "--json")
-            (self.folder / f"push-{number + 1}.json").write_text(said)
-            self.findings = msgspec.json.decode(said, type=list[Finding])
-            self.watch.look(self.findings)
+            self._look(said)
+            done.write_text(said)
             live = sum(one.live for one in self.findings)
             seconds = (clock.now_ms() - began_ms) // 1000
             say(
                 f"{self.name}: push {number + 1} of {len(PUSHES)} in {seconds} s, "
                 f"{live} of {len(self.findings)} findings are open"
             )
+
+    def _look(self, said: str) -> None:
+        """Notes the findings after a push."""
+        self.findings = msgspec.json.decode(said, type=list[Finding])
+        self.watch.look(self.findings)
 
     async def _windlass(self, *words: str) -> str:
         """Runs `windlass fuzz` for this project; returns its output."""

@@ -213,16 +213,21 @@ class KnownFindings:
     async def check(self, commit: str, crashes: Path) -> None:
         """Runs the inputs of all findings while there is time, live findings first.
 
-        An input that shows another finding's signature, or an unknown failure, goes to `crashes`,
-        where triage finds it.
+        One input of each comes before the others, so that a bug with many of them leaves time for
+        the rest. Those that may be fixed come next. An input that shows another finding's
+        signature, or an unknown failure, goes to `crashes`, where triage finds it.
         """
-        ran: list[_Ran] = []
-        for finding in sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit)):
+        order = sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit))
+        seen = [_Ran(finding, {}) for finding in order]
+        for one in seen:
             if self._late():
                 self.notify("no time is left to check all known findings")
                 break
-            if results := await self._run_inputs(finding, commit):
-                ran.append(_Ran(finding, results))
+            await self._run_inputs(one, commit, 1)
+        for one in sorted(seen, key=lambda one: any(ran.shown for ran in one.results.values())):
+            if one.finding.live and one.results:
+                await self._run_inputs(one, commit)
+        ran = [one for one in seen if one.results]
         fresh = await self._fresh(ran, crashes)
         for finding, results in ran:
             try:
@@ -329,18 +334,18 @@ class KnownFindings:
         self.catalogue.put(after)
         return after
 
-    async def _run_inputs(self, finding: Finding, commit: str) -> dict[str, Reproduction]:
-        """Runs the relevant inputs with a build; without time for all, the rest say nothing."""
+    async def _run_inputs(self, ran: _Ran, commit: str, most: int | None = None) -> None:
+        """Runs relevant inputs with a build; without time for all, the rest say nothing."""
+        finding, results = ran
         if not finding.live and not await self.bisector.may_reopen(finding, commit):
-            return {}
-        inputs = inputs_for(finding, self.where)
-        results: dict[str, Reproduction] = {}
-        for one in inputs if finding.live else inputs[:1]:
+            return
+        for one in inputs_for(finding, self.where)[:most]:
+            if one.name in results:
+                continue
             if results and self._late():
                 self.notify(f"{finding.key}: no time is left to run all its inputs")
-                break
+                return
             results[one.name] = await self._run(finding, one, commit)
-        return results
 
     async def _note(self, ran: _Ran, commit: str, crashes: Path, fresh: set[str]) -> None:
         """Records how the inputs of a finding ran."""

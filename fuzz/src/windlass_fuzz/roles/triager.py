@@ -7,6 +7,7 @@ working on, so a fleet triages and dates several bugs in parallel.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -19,11 +20,15 @@ from windlass_fuzz.findings.report import time_line
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import Untriaged, count_untriaged
 from windlass_fuzz.roles.combinations.combination_run import CombinationRun, RunSite, fix_search
+from windlass_fuzz.roles.combinations.recheck import recheck_findings
 from windlass_fuzz.roles.findings_run import FindingsRun
 from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.state.leases import is_live
 from windlass_fuzz.state.pipeline import Pipeline
+from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.trackers.filing import update_issues
+
+RECENT: Final = 8  # runs among whose commits is the newest one
 
 
 class TriageReport(msgspec.Struct, kw_only=True):
@@ -52,7 +57,7 @@ class Triager:
     _issues: list[str] = field(default_factory=list)
 
     async def run_once(self) -> TriageReport:
-        """Continues searches that ran out of time, triages inputs that wait, and files issues.
+        """Does what fuzzers had no time for: searches, checks of known findings, triage, issues.
 
         A bug that only has to be dated before it is filed comes first.
         """
@@ -61,11 +66,14 @@ class Triager:
         known = [one async for one in store.all(self.notify)]
         undated = [one for one in known if _wants_search(one)]
         found: list[Finding] = []
-        if undated or any(_wants_end(one) for one in known) or await count_untriaged(self.pipeline):
+        unchecked = await self._unchecked(known)
+        ends = any(_wants_end(one) for one in known)
+        if undated or unchecked or ends or await count_untriaged(self.pipeline):
             mirror = Mirror(self.solver.repository, self.work / "mirror.git")
             await mirror.fetch()
             half_ms = (self.pipeline.now_ms() + deadline_ms) // 2
             undated = [one for one in undated if await self._date(mirror, one, half_ms)]
+            await self._check(mirror, unchecked, (half_ms + deadline_ms) // 2)
             await self._file()
             found = await self._triage(mirror, deadline_ms)
             undated += await self._date_ends(mirror, store, deadline_ms)
@@ -112,6 +120,31 @@ class Triager:
                 searching = self._handling(mirror, name).searches_until(catalogue, deadline_ms)
                 await searching.again(finding)
         return ours
+
+    async def _unchecked(self, known: list[Finding]) -> list[str]:
+        """Returns the commits of the last runs, if inputs of findings wait for the last one.
+
+        With a matrix, a fuzzer does that: not every combination of a commit has a build.
+        """
+        running = (await self.pipeline.leases.read()).fuzz
+        runs = (await history_file(self.pipeline).read()).runs[-RECENT:]
+        fuzzed = [
+            commit for commit in dict.fromkeys(one.commit for one in runs if one.healthy)
+            if not is_live(running.get(commit), self.pipeline.now_ms())
+            and await self.pipeline.has_build(commit, ("production",))
+        ]  # fmt: skip
+        ran = {kept.checked_in for one in known if one.live for kept in one.inputs}
+        return fuzzed if ran - set(fuzzed[-1:]) and self.solver.matrix is None else []
+
+    async def _check(self, mirror: Mirror, commits: list[str], deadline_ms: int) -> None:
+        """Runs the inputs of known findings with the newest commit; closes what is fixed."""
+        for commit in (await mirror.in_order(commits))[-1:]:
+            async with Claims(self.pipeline, deadline_ms).of(f"check {commit}") as ours:
+                if ours and self.pipeline.now_ms() < deadline_ms:
+                    await recheck_findings(
+                        self.solver, self.pipeline, self.work, mirror, commit, self.notify,
+                        deadline_ms,
+                    )  # fmt: skip
 
     async def _date_ends(
         self, mirror: Mirror, store: FindingStore, deadline_ms: int

@@ -27,11 +27,11 @@ TESTS_TO_TRY: Final = 5
 
 async def recheck_findings(
     solver: Solver, pipeline: Pipeline, work: Path, mirror: Mirror, commit: str,
-    notify: Callable[[str], None],
+    notify: Callable[[str], None], deadline_ms: int = 0,
 ) -> list[Finding]:  # fmt: skip
     """Closes findings that no combination of a commit shows any more; returns them."""
     ready, reasons = await combinations_ready(solver, pipeline, commit)
-    deadline = pipeline.now_ms() + solver.findings.triage_ms
+    deadline = deadline_ms or pipeline.now_ms() + solver.findings.triage_ms
     sources = work / "checkout"
     sighted: set[str] = set()
     seen: Examined | None = None
