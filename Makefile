@@ -141,7 +141,7 @@ test-fast: $(STAMP) ## run the tests that need no PostgreSQL, no server and no o
 
 .PHONY: test-long
 test-long: $(STAMP) ## run the long forms: rules on every store, more jobs under kills, more seeds
-	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator tests/domain tests/worker/isolation $(ARGS)
+	LONG_TESTS=1 $(PY) -m pytest $(PARALLEL) --all-stores tests/engine tests/store tests/chaos tests/simulator tests/domain tests/worker/isolation tests/deploy $(ARGS)
 
 .PHONY: docs
 docs: $(STAMP) ## build the documentation as a site in build/site; a warning is an error
@@ -272,6 +272,13 @@ release-files: $(STAMP) ## build the wheels and source archives of Windlass and 
 	cd fuzz && ../$(PY) -m hatchling build --directory ../dist
 	$(PY) -m tests.supply.sbom dist
 	cd dist && sha256sum * > SHA256SUMS
+
+# Each step can be repeated; the second one installs itself anew, as the version has changed.
+.PHONY: release
+release: $(STAMP) ## make a release: changelog entry, versions, commit, files in dist/, signed tag (VERSION=1.2.3)
+	$(PY) -m tests.supply.release prepare '$(VERSION)'
+	@$(MAKE) --no-print-directory release-files
+	$(PY) -m tests.supply.release tag '$(VERSION)' $(ARGS)
 
 .PHONY: audit
 audit: $(STAMP) ## ask a database for known vulnerabilities; fails if none can be reached
