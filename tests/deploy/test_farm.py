@@ -148,6 +148,14 @@ def test_the_guides_of_one_machine_and_of_slurm_lead_to_a_farm(tmp_path: Path) -
         assert site.said[-1].startswith("cluster: applied")
 
 
+def test_the_commands_of_a_guide_name_the_folder_that_was_given(tmp_path: Path) -> None:
+    done = run_here(("init", "farm", str(tmp_path / "my jobs")), {"PATH": "/usr/bin"})
+    first = "  # where the files are\n  sh 'my jobs'/certificates.sh\n"
+    assert first in done.stdout
+    page = (tmp_path / "my jobs" / "README.md").read_text()
+    assert not re.search(r"(?<![\w-])farm/", page)
+
+
 def test_systemd_accepts_the_units_and_finds_little_exposed(tmp_path: Path) -> None:
     if reason := missing_reason("systemd-analyze"):
         pytest.skip(reason)
@@ -173,8 +181,9 @@ def test_only_the_owner_can_read_files_with_secrets_and_nothing_is_written_twice
     kind: str, tmp_path: Path
 ) -> None:
     page = write_farm(tmp_path / "farm", kind)
-    assert (tmp_path / "farm" / "server.env").stat().st_mode & 0o777 == 0o600
-    password = re.search("PGPASSWORD=(.*)", (tmp_path / "farm" / "server.env").read_text())
+    private = tmp_path / "farm" / (".env" if kind == "compose" else "server.env")
+    assert private.stat().st_mode & 0o777 == 0o600
+    password = re.search("PGPASSWORD=(.*)", private.read_text())
     assert password is None or password[1] not in page
     again = run_here(("init", "farm", str(tmp_path / "farm")), {"PATH": "/usr/bin"})
     assert (again.returncode, "a new or empty directory" in again.stderr) == (2, True)

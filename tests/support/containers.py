@@ -162,7 +162,7 @@ def python_archive() -> bytes:
     data = io.BytesIO(image_archive(tools=[name for name in TOOLS if name != "sleep"]))
     with tarfile.open(fileobj=data, mode="a") as archive:
         sleep = Path("/bin/sleep")  # which runs under any name, as busybox does not
-        for path in (python, sleep, *_libraries(python, sleep, *modules)):
+        for path in (python, sleep, *libraries(python, sleep, *modules)):
             archive.add(path.resolve(), str(path))
         archive.add(library, str(library), filter=_needed)
     return data.getvalue()
@@ -179,7 +179,7 @@ def _needed(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return None if name in UNNEEDED or name.startswith("config-") else entry
 
 
-def _libraries(*programs: Path) -> set[Path]:
+def libraries(*programs: Path) -> set[Path]:
     """Returns the shared libraries that programs load."""
     done = subprocess.run(
         ["ldd", *programs], capture_output=True, text=True, timeout=MAX_S, check=False

@@ -42,6 +42,7 @@ PACKAGES = {
     "haproxy": ("haproxy",),
     "openssl": ("openssl",),
     "systemd-analyze": ("systemd",),
+    "kubectl": ("kubernetes-client",),
 }
 
 

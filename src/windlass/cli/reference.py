@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from cyclopts import App, Group
 
-from windlass.cli.commands.start.init import default_names, render
+from windlass.cli.commands.start.init import Kind, default_names, render
 from windlass.cli.interfaces import http_page, python_page, types_page
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
@@ -319,9 +319,9 @@ def _additions(plugin: Plugin) -> Iterator[str]:
         yield "\n## Metrics\n\n" + metrics_table(part.metrics)
 
 
-def farm_guide() -> str:
-    """docs/guides/farm.md: the page that `windlass init farm --kind servers` writes."""
-    return GENERATED + render("servers", default_names("servers"))["README.md"]
+def farm_guide(kind: Kind) -> str:
+    """A page of docs/guides: the one that `windlass init farm --kind KIND` writes."""
+    return GENERATED + render(kind, default_names(kind))["README.md"]
 
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
@@ -335,7 +335,8 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "http.md": lambda: GENERATED + http_page(),
     "http-types.md": lambda: GENERATED + types_page(),
     "workflow.schema.json": workflow_schema,
-    "../guides/farm.md": farm_guide,
+    "../guides/farm.md": partial(farm_guide, "servers"),
+    "../guides/kubernetes.md": partial(farm_guide, "kubernetes"),
     **{f"plugin-{one.name}.md": partial(plugin_page, one) for one in working_plugins()},
 }
 

@@ -1,9 +1,11 @@
 """`windlass init`: writes the files of a farm."""
 
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from ipaddress import ip_address
 from pathlib import Path
+from shlex import quote
 from string import Template
 from typing import Annotated, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -18,10 +20,15 @@ from windlass.domain.values.errors import InvalidInput
 
 init = App(name="init", help="Write the files of a farm.")
 
-Kind = Literal["machine", "servers", "slurm"]
+Kind = Literal["machine", "servers", "slurm", "compose", "kubernetes"]
 
 TEMPLATES: Final = Path(__file__).resolve().parents[2] / "farm"
-PRIVATE: Final = frozenset({"server.env", "worker.env", "database.sql"})
+PRIVATE: Final = frozenset({"server.env", "worker.env", "database.sql", ".env"})
+# Under which name clients reach a farm, unless that is this machine's.
+HOSTS: Final[dict[Kind, str]] = {
+    "servers": "jobs.example", "kubernetes": "jobs.example", "compose": "localhost",
+}  # fmt: skip
+BLOCK: Final = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMON: Final = (
     "windlass.toml", "server.env", "worker.env", "certificates.sh", "windlass-users.conf",
     "windlass-server.service", "windlass-worker.service", "windlass-backup.service",
@@ -33,6 +40,7 @@ _MONITORING: Final = {
 }
 _UNITS: Final = {name: f"common/{name}" for name in _COMMON} | _MONITORING
 _MACHINE: Final = _UNITS | {"backup.sh": "machine/backup.sh"}
+_IMAGE: Final = {"Containerfile": "common/Containerfile"}
 # The files of each kind, and the template of each.
 FILES: Final[dict[Kind, dict[str, str]]] = {
     "machine": _MACHINE | {"README.md": "machine/README.md"},
@@ -44,6 +52,18 @@ FILES: Final[dict[Kind, dict[str, str]]] = {
         "README.md": "slurm/README.md", "README-server.md": "machine/README.md",
         "cluster.yaml": "slurm/cluster.yaml",
     },
+    "compose": _IMAGE | {
+        "README.md": "compose/README.md", "compose.yaml": "compose/compose.yaml",
+        ".env": "compose/env",
+    },
+    "kubernetes": _IMAGE | {
+        name: f"kubernetes/{name}"
+        for name in (
+            "README.md", "kustomization.yaml", "namespace.yaml", "servers.yaml", "ingress.yaml",
+            "network.yaml", "first-token.yaml", "pool.yaml",
+        )
+    } | {name: f"common/{name}" for name in ("windlass.toml", "server.env", "certificates.sh")}
+    | {"database.sql": "servers/database.sql"},
 }  # fmt: skip
 
 
@@ -62,6 +82,7 @@ class FarmNames(NamedTuple):
     store: str
     blobs: str
     password: str  # of the database's role
+    folder: str = "farm"  # where the files are
 
     @property
     def address(self) -> str:
@@ -73,6 +94,7 @@ class FarmNames(NamedTuple):
         unique = list(dict.fromkeys(hosts))
         database = urlsplit(self.store)
         return {
+            "folder": self.folder,
             "host": self.host, "port": str(self.port), "address": self.address,
             "listen": f"0.0.0.0:{self.servers[0].rpartition(':')[2]}",
             "store": self.store, "blobs": self.blobs, "secrets": self._secrets(),
@@ -85,6 +107,7 @@ class FarmNames(NamedTuple):
             "machines": self._machines(),
             "db_user": database.username or "windlass", "db_password": self.password,
             "db_host": database.hostname or "127.0.0.1", "db_port": str(database.port or 5432),
+            "s3_secret": RealSecrets().secret(),
             "db_name": database.path.strip("/") or "windlass",
         }  # fmt: skip
 
@@ -133,10 +156,18 @@ def default_names(
     servers: tuple[str, ...] = (), store: str | None = None, blobs: str | None = None,
 ) -> FarmNames:  # fmt: skip
     """Returns the names of a farm; those not given follow from its host."""
-    if kind == "servers":
+    if kind in ("servers", "kubernetes"):
         made = tuple(f"s{number}.{host}:{DEFAULT_PORT}" for number in (1, 2))
+        if kind == "kubernetes":
+            made = (f"windlass:{port}",)  # the name of their Service
         return FarmNames(
             host, port, servers or made, store or f"postgresql://windlass@db.{host}/windlass",
+            blobs or "s3://windlass/blobs", password,
+        )  # fmt: skip
+    if kind == "compose":
+        return FarmNames(
+            host, port, servers or (f"{host}:{port}",),
+            store or "postgresql://windlass@postgres/windlass",
             blobs or "s3://windlass/blobs", password,
         )  # fmt: skip
     return FarmNames(
@@ -170,26 +201,30 @@ def farm(
     kind
         machine: a server on SQLite. servers: two servers on PostgreSQL behind a load balancer.
         slurm: one server, whose workers are jobs of Slurm.
+        compose: a server, PostgreSQL, S3 and two workers in containers of one machine.
+        kubernetes: two servers on PostgreSQL, and workers as pods that follow the load.
     host
-        The name under which clients reach the farm. Default: this machine's name, or jobs.example
-        for servers.
+        The name under which clients reach the farm. Default: this machine's name; for servers and
+        kubernetes jobs.example; for compose localhost.
     port
         The port there.
     server
         HOST:PORT of a server behind the load balancer. Repeatable. Default: s1.HOST and s2.HOST.
     store
-        The database. Default: SQLite; for servers postgresql://windlass@db.HOST/windlass.
+        The database. Default: SQLite; for servers and kubernetes
+        postgresql://windlass@db.HOST/windlass, for compose its own.
     blobs
-        Where to keep logs and artifacts. Default: a directory; for servers s3://windlass/blobs.
+        Where to keep logs and artifacts. Default: a directory; s3://windlass/blobs for servers,
+        kubernetes and compose.
     """
     if directory.exists() and any(directory.iterdir()):
         raise InvalidInput("directory", "a new or empty directory", str(directory))
-    named = host or ("jobs.example" if kind == "servers" else os.uname().nodename)
+    named = host or HOSTS.get(kind, os.uname().nodename)
     password = urlsplit(store or "").password or RealSecrets().secret()
     names = default_names(
         kind, named, port=port, password=password,
         servers=tuple(server or ()), store=store, blobs=blobs,
-    )  # fmt: skip
+    )._replace(folder=quote(directory.resolve().name))  # fmt: skip
     texts = render(kind, names)
     for name, text in texts.items():
         path = directory / name
@@ -199,4 +234,16 @@ def farm(
     if json:
         print_json({"directory": str(directory), "files": sorted(texts)})
     else:
-        say(f"wrote the files of a farm; continue with {directory / 'README.md'}")
+        say(f"wrote the files of a farm; go on as {directory / 'README.md'} says:")
+        for line in first_commands(texts["README.md"]):
+            say(f"  {line}")
+
+
+def first_commands(page: str, count: int = 3) -> Iterator[str]:
+    """Yields the first commands of a guide, with the comments that say where to run them."""
+    for block in BLOCK.findall(page):
+        for line in filter(None, block.splitlines()):
+            yield line
+            count -= not line.startswith("#")
+            if count == 0:
+                return
