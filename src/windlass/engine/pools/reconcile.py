@@ -76,7 +76,7 @@ async def reconcile(work: Work, pool_id: int, found: ProviderListing) -> Provide
     step = _Reconciling(work, row, found, machines, workers, held)
     after = [step.advance(member) if found.concerns(member) else member for member in members]
     step.recover()
-    await charge(work, pool_id, step.pool, members, workers)
+    await charge(work, pool_id, step.pool, members)
     await work.tx.pools.update_workers([m._replace(charged_until=work.now) for m in after])
     if step.row != row:
         await work.tx.pools.update(step.row._replace(updated_at=work.now))
@@ -214,17 +214,10 @@ class _Reconciling:
         return move(self._work, self.row, member, state, why)
 
 
-async def charge(
-    work: Work,
-    pool_id: int,
-    pool: Pool,
-    members: Iterable[PoolWorkerRow],
-    workers: Mapping[int, Worker],
-) -> None:
+async def charge(work: Work, pool_id: int, pool: Pool, members: Iterable[PoolWorkerRow]) -> None:
     """Charges what each worker has cost since it was last charged."""
     charged = {member.known_worker: member for member in members}
-    active = (n for n, member in charged.items() if not _has_idled(member, workers.get(n)))
-    spells = await _spells(work, pool_id, sorted(active))
+    spells = await _spells(work, pool_id, sorted(charged))
     catalog = work.catalog
     await catalog.know(work.tx, {spell.shape for spell in spells})
     held: dict[int, list[Held]] = {}
@@ -237,13 +230,6 @@ async def charge(
             old = sums.get(row[1:4])
             sums[row[1:4]] = row if old is None else _added(old, row)
     await work.tx.pools.charge([sums[key] for key in sorted(sums)])
-
-
-def _has_idled(member: PoolWorkerRow, worker: Worker | None) -> bool:
-    """Returns True if it held no job when last seen and got none since."""
-    if member.idle_since is None or worker is None:
-        return False
-    return worker.last_lease == member.last_lease
 
 
 def _added(one: CostRow, other: CostRow) -> CostRow:
