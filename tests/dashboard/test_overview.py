@@ -72,6 +72,9 @@ def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> No
     page = open_page("viewer")
     page.goto(farm.address)
     settle(page)
+    more = page.get_by_role("button", name=re.compile("^Show [0-9]+ more$"))
+    if more.is_visible():  # other tests make jobs fail
+        more.click()
     item = page.get_by_role("listitem").filter(has_text="Queue archive is paused")
     expect(item).to_be_visible()
     expect(item.get_by_role("button")).to_have_text(["Silence"])  # which changes this browser only

@@ -182,7 +182,7 @@ def test_a_retry_supersedes_and_repeats_its_answer() -> None:
             first = (await server.admin.post(path)).json()
             again = (await server.admin.post(path)).json()
             assert first["applied"] is True
-            assert again == {"id": first["id"], "applied": False}
+            assert again == {"id": first["id"], "applied": False, "at": 0}
             assert (await server.show(number))["superseded_by"] == first["id"]
             refused = await server.admin.post(f"/api/v1/jobs/{first['id']}/retry")
             assert (refused.status_code, error_of(refused)["code"]) == (409, "not_retryable")

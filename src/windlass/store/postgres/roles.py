@@ -174,12 +174,11 @@ class PostgresJobs(Jobs):
                 "insert_jobs", integers(ids), specs, *spread("iiiiiiiiiiii", columns)
             )
 
-    async def end(self, rows: Sequence[JobEnd]) -> int:
-        if not rows:
-            return 0
-        ids, *columns = zip(*rows, strict=True)
-        changed = spread("iiiiiiiiiiiiooo", columns)
-        return await self._session.execute("end_jobs", integers(ids), *changed)
+    async def end(self, rows: Sequence[JobEnd]) -> None:
+        if rows:
+            ids, *columns = zip(*rows, strict=True)
+            changed = spread("iiiiiiiiiiiiooo", columns)
+            await self._session.execute("end_jobs", integers(ids), *changed)
 
     async def add_dependents(self, edges: Mapping[int, Sequence[int]]) -> None:
         await _append(self._session, edges)

@@ -59,6 +59,7 @@ ROLES = "windlass.store.sql"
 _FILE = re.compile(r"^[a-z_]+(?:\.([a-z]+))?\.sql$")
 _NAME = re.compile(r"^-- name: ([a-z][a-z0-9_]*)$")
 FIRST_VERSION: Final = 1
+SHARING: Final = 200  # jobs whose transition is one row of `events` on PostgreSQL
 _STEP_FILE: Final = re.compile(r"^(\d{4})_([a-z0-9_]+)\.sql$")
 
 
@@ -87,6 +88,8 @@ def _codes() -> Iterator[tuple[str, int | str]]:
     packed = sorted(before * 16 + after for before, after in TRANSITION_CODES)
     yield "transitions.packed", ", ".join(map(str, packed))
     yield "transitions.usual", ", ".join(str(before * 16 + after) for before, after in _usual())
+    yield "events.jobs_in_row", SHARING
+    yield "events.in_row", 2 * SHARING
     yield "attempt.per_epoch", PER_EPOCH
     yield "gap.begin_ms", BEGIN_MS
     yield "gap.per_ms", PER_MS

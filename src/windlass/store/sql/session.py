@@ -189,10 +189,10 @@ class Query(Generic[*Ts]):
         name = self._name
         return lambda self, row: self._session.insert(name, row[1:])
 
-    def many(self, kinds: str, _kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[int]]:
+    def many(self, kinds: str, _kind: type[R]) -> Callable[[Role, Sequence[R]], Answer[None]]:
         """Runs it for each record; `kinds` has a letter for each column (`Session.many`)."""
         name = self._name
-        return lambda self, rows: self._session.many(name, kinds, rows)
+        return lambda self, rows: _ran(self._session.many(name, kinds, rows))
 
 
 async def _column(rows: Answer[list[Any]]) -> list[int]:

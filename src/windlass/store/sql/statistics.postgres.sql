@@ -6,7 +6,7 @@ SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0), j.spec
 FROM each_event AS e
 JOIN jobs AS j ON j.id = e.job
 LEFT JOIN usage AS u ON u.job = e.job AND u.attempt = e.attempt
-WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + {events.in_row} AND e.seq > $1 AND e.seq <= $2 AND e."to" = {state.completed} AND e.kind = {event.job}
   AND j.started_at IS NOT NULL AND j.finished_at IS NOT NULL
 ORDER BY e.seq;
 
@@ -47,7 +47,7 @@ FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
 LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
 LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
-WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + {events.in_row} AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
 ORDER BY e.seq;
 
 -- name: moved_between
@@ -56,7 +56,7 @@ SELECT coalesce(j.shape, g.name::integer) AS shape, e."from", e."to", count(*)
 FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
 LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
-WHERE e.row_seq > $1 AND e.row_seq <= $2 + 400 AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
+WHERE e.row_seq > $1 AND e.row_seq <= $2 + {events.in_row} AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
   AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 
@@ -64,7 +64,7 @@ GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 -- Reads events that begin or end a lease, along the primary key.
 SELECT coalesce(worker, 0), sum(CASE WHEN "to" = {state.assigned} THEN 1 ELSE -1 END)::bigint
 FROM each_event
-WHERE row_seq > $1 AND row_seq <= $2 + 400 AND seq > $1 AND seq <= $2 AND kind = {event.job}
+WHERE row_seq > $1 AND row_seq <= $2 + {events.in_row} AND seq > $1 AND seq <= $2 AND kind = {event.job}
     AND ("to" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out})) <> ("from" IN ({state.assigned}, {state.running}, {state.canceling}, {state.timed_out}))
 GROUP BY 1 ORDER BY 1;
 

@@ -115,7 +115,7 @@ ORDER BY found.rank, found.job LIMIT $4;
 -- name: ends_between
 -- Reads back along the primary key, between two numbers.
 SELECT seq, job FROM each_event
-WHERE row_seq >= $1 AND row_seq <= $2 + 400 AND seq >= $1 AND seq < $2 AND kind = {event.job}
+WHERE row_seq >= $1 AND row_seq <= $2 + {events.in_row} AND seq >= $1 AND seq < $2 AND kind = {event.job}
   AND "to" >= {state.completed} AND "to" <> {state.suspended}
 ORDER BY row_seq DESC, seq DESC LIMIT $3;
 
@@ -291,7 +291,7 @@ ORDER BY seq LIMIT $3;
 SELECT seq, at, kind, job, attempt, coalesce(worker, 0), coalesce(incarnation, 0), "from", "to",
        reason, actor, data
 FROM each_event
-WHERE row_seq > $1 AND row_seq <= $2 + 400 AND seq > $1 AND seq <= $2 AND worker = $3
+WHERE row_seq > $1 AND row_seq <= $2 + {events.in_row} AND seq > $1 AND seq <= $2 AND worker = $3
 ORDER BY row_seq DESC, seq DESC LIMIT $4;
 
 -- name: pool_events

@@ -13,11 +13,11 @@ DECLARE
     numbers bigint[];
     newest bigint;
 BEGIN
-    IF width > 200 THEN -- a longer row would be stored apart
-        FOR n IN 1 .. width BY 200 LOOP
+    IF width > {events.jobs_in_row} THEN -- a longer row would be stored apart
+        FOR n IN 1 .. width BY {events.jobs_in_row} LOOP
             newest := append_moves(
-                moment, moved[n : n + 199], tries[n : n + 199], one_try, who,
-                whose, path, why, who_did, more
+                moment, moved[n : n + {events.jobs_in_row} - 1],
+                tries[n : n + {events.jobs_in_row} - 1], one_try, who, whose, path, why, who_did, more
             );
         END LOOP;
         RETURN newest;
