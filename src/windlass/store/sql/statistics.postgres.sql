@@ -38,7 +38,8 @@ DELETE FROM deadlines AS d USING unnest($1::text::bigint[], $2::text::bigint[]) 
 WHERE d.at = u.at AND d.job = u.job;
 
 -- name: moves_between
--- Reads along the primary key; jobs and attempts by theirs.
+-- Reads along the primary key; jobs and attempts by theirs. The shape of each deleted job is looked up
+-- by itself: a planner without figures would walk through all of them for each event.
 SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integer),
        coalesce(j.age_from, e.at),
        coalesce(a.started_at, CASE WHEN j.attempt = e.attempt THEN j.started_at END),
@@ -46,7 +47,9 @@ SELECT e.seq, e.at, e."from", e."to", e.attempt, coalesce(j.shape, g.name::integ
 FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
 LEFT JOIN attempts AS a ON a.job = e.job AND a.number = e.attempt
-LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+LEFT JOIN LATERAL (
+    SELECT name FROM series WHERE kind = {series.gone} AND step = 0 AND at = e.job LIMIT 1
+) AS g ON true
 WHERE e.row_seq > $1 AND e.row_seq <= $2 + {events.in_row} AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
 ORDER BY e.seq;
 
@@ -55,7 +58,9 @@ ORDER BY e.seq;
 SELECT coalesce(j.shape, g.name::integer) AS shape, e."from", e."to", count(*)
 FROM each_event AS e
 LEFT JOIN jobs AS j ON j.id = e.job
-LEFT JOIN series AS g ON g.kind = {series.gone} AND g.step = 0 AND g.at = e.job
+LEFT JOIN LATERAL (
+    SELECT name FROM series WHERE kind = {series.gone} AND step = 0 AND at = e.job LIMIT 1
+) AS g ON true
 WHERE e.row_seq > $1 AND e.row_seq <= $2 + {events.in_row} AND e.seq > $1 AND e.seq <= $2 AND e.kind = {event.job}
   AND (j.shape IS NOT NULL OR g.name IS NOT NULL)
 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
