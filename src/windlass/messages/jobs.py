@@ -12,7 +12,7 @@ from windlass.domain.job.forms import Backoff, Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import ExceptionInfo, TimeoutFrom
 from windlass.messages.files import ArtifactInfo, LogInfo
-from windlass.messages.numbers import Cursor, Id
+from windlass.messages.numbers import Cursor, Id, Moment
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -291,10 +291,10 @@ class WaitRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     complete. `given_at` is as in `CancelRequest`.
     """
 
-    ids: list[int]
+    ids: list[Id]
     timeout: Annotated[float, msgspec.Meta(ge=0, le=60)] = 30
     until: Literal["any", "all", "failure"] = "any"
-    given_at: list[int] = []
+    given_at: list[Moment] = []
 
 
 class WaitReply(msgspec.Struct, frozen=True):
@@ -310,7 +310,7 @@ class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """
 
     ids: list[Id] = []
-    given_at: list[int] = []
+    given_at: list[Moment] = []
     reason: str = "Canceled"
 
 
@@ -327,8 +327,8 @@ class CancelReply(msgspec.Struct, frozen=True):
 class DeleteRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`given_at` is as in `CancelRequest`."""
 
-    ids: list[int] = []
-    given_at: list[int] = []
+    ids: list[Id] = []
+    given_at: list[Moment] = []
 
 
 class DeletedJob(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Numbers in bodies that no column holds are refused as input, and never break a statement.
+"""Numbers that no column and no calendar holds are refused as input, and never break a statement.
 
 PostgreSQL has the smallest columns: 32 bits for attempts, counts, exit codes and priorities.
 """
@@ -13,6 +13,7 @@ from windlass.domain.access.rights import Role
 from windlass.messages.sync import Assignment
 
 NUMBERS: Final = (2**31, 2**63, 2**64, -1)
+BEFORE_YEAR_1: Final = -62_135_596_800_001  # in ms
 FLOW: Final = {"name": "t", "jobs": {"a": {"run": ["true"]}}}
 REPORTS: Final = ("started", "finished", "released", "held")
 DAILY: Final = {"cron": "0 0 * * *"}
@@ -45,6 +46,7 @@ def _by_admins(number: int, waiting: int) -> Iterator[Sent]:
     yield "POST", "jobs", {"jobs": [job(resources={"gpu": number})]}
     yield "POST", "jobs", {"jobs": [job()], "workflow": {"name": "w", "priority": number}}
     yield from _about_jobs(number)
+    yield "POST", "jobs/delete", {"ids": [number]}
     edit = {"action": "prioritize", "where": {"name": "waiting"}}
     yield "POST", "jobs/bulk", {**edit, "adjustment": number}
     yield "POST", "jobs/bulk", {**edit, "adjustment": 1, "after": number}
@@ -66,7 +68,8 @@ def _by_admins(number: int, waiting: int) -> Iterator[Sent]:
 
 def _about_jobs(number: int) -> Iterator[Sent]:
     """What names a job, or several."""
-    yield "POST", "jobs/cancel", {"ids": [number]}
+    for path in ("cancel", "wait"):
+        yield "POST", f"jobs/{path}", {"ids": [number]}
     yield "PUT", "names/default/x", {"job": number, "artifact": "a"}
     for option in ("parent", "workflow"):
         yield "POST", "jobs", {"jobs": [job(**{option: number})]}
@@ -119,6 +122,21 @@ async def _try_numbers(server: RunningServer, number: int) -> None:
         await send(own, "POST", "workers/enrol", body) for body in _stopped(number, worker, kept)
     ]
     assert statuses in ([422, 422, 200], [422, 200, 200])  # a job of such a number may exist
+
+
+def test_a_moment_before_all_calendars_is_refused() -> None:
+    async def scenario() -> None:
+        async with running_server("memory:") as server:
+            number = await server.submit()
+            for moment in (BEFORE_YEAR_1, -1, 2**64):
+                shown = await server.admin.get(f"/api/v1/jobs/{number}?given_at={moment}")
+                assert (shown.status_code, error_of(shown)["field"]) == (400, "given_at")
+                for path in ("cancel", "delete", "wait"):
+                    body = {"ids": [number], "given_at": [moment]}
+                    reply = await server.admin.post(f"/api/v1/jobs/{path}", json=body)
+                    assert (reply.status_code, error_of(reply)["field"]) == (400, "given_at[0]")
+
+    run(scenario())
 
 
 def test_numbers_that_no_column_holds_break_nothing(postgres_dsn: str) -> None:

@@ -18,6 +18,7 @@ from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, shorten
 from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.domain.values.names import did_you_mean
+from windlass.messages.numbers import Moment
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NotJson, TooLarge, UnknownParameter
 from windlass.operations.dispatch.routes import PLACEHOLDER, Route
@@ -103,7 +104,7 @@ def signature_of(route: Route) -> Signature:
             found = Parameter(name, hint, declared.default, _is_list(hint))
             (path if name in in_path else query).append(found)
     if named_by(route.path):
-        query.append(Parameter(GIVEN_AT, int, 0, is_list=False))
+        query.append(Parameter(GIVEN_AT, Moment, 0, is_list=False))
     return Signature(tuple(path), tuple(query), structs, body_name, body_type, hints["return"])
 
 
