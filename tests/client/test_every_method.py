@@ -182,6 +182,7 @@ async def what_got_the_id_of_a_lost_job_or_workflow_is_left_alone(world: World) 
         partial(client.explain, lost), partial(client.answer, lost, 1),
         partial(client.cancel, [fresh, lost]), partial(client.delete, [fresh, lost]),
         block.info, block.cancel, block.retry, block.reactions, partial(block.wait, 10),
+        block.jobs, partial(block.add, [TRUE]),
     )  # fmt: skip
     for call in calls:
         with pytest.raises(Lost, match="was lost: its server lost what was submitted at"):

@@ -3933,11 +3933,13 @@ export interface components {
         };
         /**
          * RetriedWorkflow
-         * @description The workflow that runs now: the same, or its successor.
+         * @description The workflow that runs now: the same, or its successor, which got its id at `at` (in ms).
          */
         RetriedWorkflow: {
             id: number;
             applied: boolean;
+            /** @default 0 */
+            at: number;
         };
         /**
          * WorkflowGraph

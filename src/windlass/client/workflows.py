@@ -66,6 +66,7 @@ class AsyncWorkflow(Kept):
 
     async def jobs(self) -> list[Job]:
         """Returns all its jobs, newest first, also those that were superseded."""
+        await self._check_own()
         ask = partial(self._service.ask, "GET", "/api/v1/jobs", JobList)
         return await listed(ask, lambda page: page.jobs, {"workflow": self.id})
 
@@ -82,6 +83,7 @@ class AsyncWorkflow(Kept):
         self, jobs: Sequence[JobSpec], *, key: str | None = None, reopen: bool = False
     ) -> SubmitReply:
         """Adds jobs as `add` does; the answer also says which ones are new."""
+        await self._check_own()
         request = SubmitRequest(
             jobs=[msgspec.structs.replace(job, workflow=self.id) for job in jobs],
             key=None if key is None else f"added to workflow {self.id}: {key}",
@@ -122,7 +124,7 @@ class AsyncWorkflow(Kept):
         path = f"/api/v1/workflows/{self.id}/retry"
         request = RetryWorkflow(failed=failed)
         done = await self._service.ask("POST", path, RetriedWorkflow, request, given_at=self._fence)
-        return AsyncWorkflow(self._service, done.id, self._given_at if done.id == self.id else 0)
+        return AsyncWorkflow(self._service, done.id, done.at or self._given_at)
 
     async def reactions(self) -> list[ReactionInfo]:
         """Returns the reactions to its end, done and planned."""
@@ -133,6 +135,11 @@ class AsyncWorkflow(Kept):
     def _fence(self) -> int | None:
         """What lets a server refuse a call if the id stands for another workflow by now."""
         return self._given_at or None
+
+    async def _check_own(self) -> None:
+        """Raises `Lost` if the id stands for another workflow by now, as after a lost backup."""
+        if self._given_at:
+            await self.info()
 
     async def _timed_out(self, timeout: float | None) -> ResultTimeout:
         """Returns the error that names a job which has not ended, and why it has not."""

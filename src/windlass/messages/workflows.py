@@ -64,7 +64,8 @@ class RetryWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class RetriedWorkflow(msgspec.Struct, frozen=True):
-    """The workflow that runs now: the same, or its successor."""
+    """The workflow that runs now: the same, or its successor, which got its id at `at` (in ms)."""
 
     id: int
     applied: bool
+    at: int = 0

@@ -66,7 +66,7 @@ class Workflows:
         jobs = self._submissions.validate(plan.jobs)
         submission = Submission(jobs, plan.workflow, origins=plan.origins)
         made = await self._submissions.submit_validated(submission)
-        return RetriedWorkflow(made.known_workflow, all(made.applied))
+        return RetriedWorkflow(made.known_workflow, all(made.applied), made.at)
 
     async def wait_ended(self, workflow: int, timeout_ms: int) -> bool:
         """Waits until a workflow has ended, and returns whether it has."""
