@@ -8,7 +8,6 @@ import msgspec
 
 from windlass.domain.access.rights import Action
 from windlass.domain.rows.files import ArtifactRow, LogState
-from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files import logs
 from windlass.engine.files.files import Upload
@@ -117,10 +116,10 @@ async def log_lines(
     """
     services = call.services
     await services.queries.check_visible([job], call.who)
-    row = await services.files.log(job, attempt)
+    found = await services.files.log(job, attempt)
     if wait:
-        row = await services.files.follow_log(job, attempt, beyond, round(wait * 1000))
-    page = await services.files.log_page(job, row.attempt, count, line, offset)
+        found = await services.files.follow_log(job, attempt, beyond, round(wait * 1000))
+    page = await services.files.log_page(found, count, line, offset)
     return show_log_page(page, await log_is_over(services.engine, services.files, page.row))
 
 
@@ -202,7 +201,7 @@ def _part_headers(part: NextPart) -> dict[str, str]:
 
 def _log_headers(reading: LogReading) -> dict[str, str]:
     return {
-        "Windlass-Log-Attempt": str(shown_attempt(reading.row.attempt)),
+        "Windlass-Log-Attempt": str(reading.shown),
         "Windlass-Log-State": LogState(reading.row.state).name.lower(),
         "Windlass-Log-Bytes": str(reading.row.bytes),
         "Windlass-Log-Next": str(reading.next),
@@ -213,7 +212,7 @@ def _log_headers(reading: LogReading) -> dict[str, str]:
 def show_log_page(page: logs.LogPage, is_over: bool) -> LogLines:
     """Returns a page of a log as a message."""
     return LogLines(
-        attempt=shown_attempt(page.row.attempt),
+        attempt=page.shown,
         state=LogState(page.row.state).name.lower(),  # type: ignore[arg-type]
         bytes=page.row.bytes,
         total=page.total,

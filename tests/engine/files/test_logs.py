@@ -9,11 +9,18 @@ from tests.engine.support.agent import Agent
 from tests.engine.support.filing import Desk, holder_of
 from tests.engine.support.rig import MINUTE, SECOND, Rig
 from windlass.domain.config import Config
+from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.engine.attempts.log_segments import SEGMENT_LIMIT, left_out
-from windlass.engine.files.logs import GIVEN_UP_MS, LogPosition, follow_growing, next_part
+from windlass.engine.files.logs import (
+    GIVEN_UP_MS,
+    LogPosition,
+    NextPart,
+    follow_growing,
+    next_part,
+)
 from windlass.engine.verify import verify
 from windlass.messages.sync import Assignment
 
@@ -29,13 +36,13 @@ async def test_a_log_grows_while_its_job_runs(rig: Rig) -> None:
     desk = Desk(rig)
     agent, job = await running(rig)
     holder = holder_of(agent, job)
-    assert (await desk.files.log(job.job)).state == LogState.NONE
+    assert (await desk.files.log(job.job)).row.state == LogState.NONE
     assert await desk.files.append_log(holder, 0, b"one ") == 4
     assert await desk.files.append_log(holder, 4, b"two") == 7
     assert await desk.files.append_log(holder, 2, b"e two") == 7
     assert await desk.text(job.job) == b"one two"
     assert await desk.text(job.job, job.attempt, 4) == b"two"
-    assert await desk.files.log(job.job) == LogRow(job.job, job.attempt, 1, 7, 0, 0)
+    assert (await desk.files.log(job.job)).row == LogRow(job.job, job.attempt, 1, 7, 0, 0)
     await agent.finish(job)
     view = await rig.store.read(lambda tx: tx.views.job(job.job))
     assert view is not None
@@ -59,7 +66,7 @@ async def test_completion_does_not_wait_for_the_log(rig: Rig) -> None:
     assert await desk.text(job.job) == b"one two"
     said = [event for event in await rig.events(job.job) if event.kind == EventKind.LOG]
     assert [event.reason for event in said] == ["The log is committed"]
-    assert (await desk.files.log(job.job)).state == LogState.COMMITTED
+    assert (await desk.files.log(job.job)).row.state == LogState.COMMITTED
 
 
 async def test_a_lost_log_fails_nothing_and_says_what_is_missing(rig: Rig) -> None:
@@ -71,7 +78,7 @@ async def test_a_lost_log_fails_nothing_and_says_what_is_missing(rig: Rig) -> No
     await desk.files.end_log(holder, 10, "lost")
     assert await rig.state(job.job) == "completed"
     assert await desk.text(job.job) == b"one " + left_out(6)
-    assert await desk.files.log(job.job) == LogRow(job.job, job.attempt, 3, 10, 4, 10)
+    assert (await desk.files.log(job.job)).row == LogRow(job.job, job.attempt, 3, 10, 4, 10)
 
 
 async def test_only_the_holder_writes(rig: Rig) -> None:
@@ -181,11 +188,46 @@ async def test_a_follower_sees_bytes_and_the_end_when_they_come(rig: Rig) -> Non
     holder = holder_of(agent, job)
     waiting = asyncio.ensure_future(desk.files.follow_log(job.job, None, 0, 30_000))
     await desk.files.append_log(holder, 0, b"one")
-    assert (await waiting).bytes == 3
+    assert (await waiting).row.bytes == 3
     waiting = asyncio.ensure_future(desk.files.follow_log(job.job, None, 3, 30_000))
     await desk.files.end_log(holder, 3, "committed")
-    assert (await waiting).state == LogState.COMMITTED
-    assert (await desk.files.follow_log(job.job, None, 3, 0)).bytes == 3
+    assert (await waiting).row.state == LogState.COMMITTED
+    assert (await desk.files.follow_log(job.job, None, 3, 0)).row.bytes == 3
+
+
+async def text_of(part: NextPart) -> bytes:
+    return b"".join([chunk async for chunk in part.reading.chunks])
+
+
+async def test_a_follower_reads_each_attempt_to_its_end_before_the_next(rig: Rig) -> None:
+    """Also where an attempt was handed back, and what arrived after the next one had begun."""
+    desk, agent = Desk(rig), await rig.agent()
+    number = await rig.submit(retries=2)
+    await agent.release(await agent.take_one(prefetch=True))
+    first = await agent.take_one()
+    holder = holder_of(agent, first)
+    await desk.files.append_log(holder, 0, b"one\n")
+    read = await next_part(rig.engine, desk.files, number, None, LogPosition(0, 0), 0)
+    await agent.fail(first, FailureClass.EXECUTION)
+    await rig.advance(MINUTE)
+    second = await agent.take_one()
+    await agent.fail(second, FailureClass.EXECUTION)
+    await rig.advance(MINUTE)
+    third = await agent.take_one()
+    await desk.files.append_log(holder_of(agent, second), 0, b"two\n")
+    await desk.files.append_log(holder_of(agent, third), 0, b"three\n")
+    begun = LogPosition(read.reading.shown, read.reading.next)
+    waiting = asyncio.ensure_future(next_part(rig.engine, desk.files, number, None, begun, 60_000))
+    await desk.files.append_log(holder, 4, b"late\n")
+    followed = [await text_of(await waiting)]
+    position = LogPosition((await waiting).reading.shown, (await waiting).reading.next)
+    await desk.files.end_log(holder, 9, "committed")
+    for _ in range(2):
+        part = await next_part(rig.engine, desk.files, number, None, position, 60_000)
+        followed.append(await text_of(part))
+        position = LogPosition(part.reading.shown, part.reading.next)
+    assert followed == [b"late\n", b"two\n", b"three\n"]
+    assert position == LogPosition(3, 6)
 
 
 async def test_what_cannot_be_meant_is_refused_by_name(rig: Rig) -> None:
@@ -262,7 +304,7 @@ async def test_a_worker_that_lost_its_lease_may_only_say_that_the_log_is_lost(ri
     with pytest.raises(Conflict):
         await desk.files.end_log(holder, 0, "committed")
     await desk.files.end_log(holder, 4, "lost")
-    row = await desk.files.log(holder.job, holder.attempt)
+    row = (await desk.files.log(holder.job, holder.attempt)).row
     assert (row.state, row.bytes) == (LogState.LOST, 4)
     stranger = holder._replace(incarnation=holder.incarnation + 1)
     with pytest.raises(Conflict):

@@ -269,7 +269,7 @@ async def test_a_log_that_nobody_completes_is_lost(rig: Rig) -> None:
     assert (await retain(rig, desk)).logs == 0
     await rig.advance(11 * MINUTE)
     assert (await retain(rig, desk)).logs == 1
-    states = [(await desk.files.log(number)).state for number in numbers]
+    states = [(await desk.files.log(number)).row.state for number in numbers]
     assert states == [LogState.LOST, LogState.STREAMING]
     lost = b"something\n[windlass: the rest of the log was lost]\n"
     assert await desk.text(done.job) == lost

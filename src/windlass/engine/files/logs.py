@@ -12,7 +12,6 @@ from windlass.domain.rows.files import LogRow, LogState
 from windlass.domain.rows.records import ShownNumbers
 from windlass.domain.rows.views import newest_attempt
 from windlass.domain.values.errors import InvalidInput, NotFound, existing
-from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET, SEGMENT_LIMIT, Logs, placed
 from windlass.engine.attempts.writes import (
     Write,
@@ -52,10 +51,18 @@ GIVEN_UP_MS: Final = 60_000  # how long a worker tries to send the rest of a log
 SETTLE_MS: Final = 2_000  # how long a reader waits for the last output of a job that has ended
 
 
-class LogReading(NamedTuple):
-    """A part of a log: its row, where to continue, and its bytes."""
+class FoundLog(NamedTuple):
+    """The row of an attempt's log, and the number of the attempt that people see."""
 
     row: LogRow
+    shown: int
+
+
+class LogReading(NamedTuple):
+    """A part of a log: its row, its attempt's shown number, where to continue, and its bytes."""
+
+    row: LogRow
+    shown: int
     next: int
     chunks: AsyncIterator[bytes]
 
@@ -64,6 +71,7 @@ class LogPage(NamedTuple):
     """Lines of a log, which has `total` so far; `colours` are in force at the first one."""
 
     row: LogRow
+    shown: int
     total: int
     lines: list[LogLine]
     colours: bytes
@@ -127,23 +135,34 @@ class LogFiles:
         await self._write(Write(holder, finish_log(size, LogState[state.upper()], peak_memory)))
         self._wake(holder)
         if self.merging.is_due(holder.job, holder.attempt):
-            self.merging.ended(await self.log(holder.job, holder.attempt))
+            self.merging.ended(await self._engine.store.read(lambda tx: log_of(tx, holder)))
 
-    async def log(self, job: int, attempt: int | None = None) -> LogRow:
-        """Returns the row of an attempt's log, by its own or its shown number, or the newest."""
+    async def log(self, job: int, attempt: int | None = None) -> FoundLog:
+        """Returns the newest log, or that of an attempt, by its shown number or its own."""
         check_id("job", job)
 
-        async def read(tx: ReadTx) -> LogRow:
-            view = existing("job", job, await tx.views.job(job))
-            newest = newest_attempt(view.facts, view.lease)
-            numbers = (newest, *(row.number for row in view.attempts))
-            shown_number = ShownNumbers(view.attempts)
-            shown = {shown_number(number): number for number in sorted(numbers)}
-            number = newest if attempt is None else shown.get(attempt, attempt)
+        async def read(tx: ReadTx) -> FoundLog:
+            attempts = await _attempts(tx, job)
+            number = attempts.newest if attempt is None else attempts.number(attempt)
             row = await tx.files.log(job, number)
-            if row is None and number not in numbers:
+            if row is None and number not in attempts.shown:
                 raise NotFound("attempt", f"{attempt} of job {job}")
-            return row or LogRow(job, number, int(LogState.NONE), 0, 0, 0)
+            return attempts.found(row or _no_log(job, number))
+
+        return await self._engine.store.read(read)
+
+    async def log_behind(self, job: int, position: "LogPosition") -> FoundLog:
+        """Returns the first log with bytes behind this position, else the newest one."""
+
+        async def read(tx: ReadTx) -> FoundLog:
+            attempts = await _attempts(tx, job)
+            begun = attempts.number(position.attempt)
+            for number in attempts.shown:
+                row = await tx.files.log(job, number) if number >= begun else None
+                if row is not None and row.bytes > (position.offset if number == begun else 0):
+                    return attempts.found(row)
+            newest = await tx.files.log(job, attempts.newest)
+            return attempts.found(newest or _no_log(job, attempts.newest))
 
         return await self._engine.store.read(read)
 
@@ -153,9 +172,12 @@ class LogFiles:
         """Reads at most `limit` bytes of the log from `offset`; a line marks missing ones."""
         _check_size("offset", offset)
         _check_size("limit", limit)
-        row = await self.log(job, attempt)
-        part = await self._logs.find(row, offset, limit)
-        return LogReading(row, part.next, self._logs.read(part))
+        return await self.read_part(await self.log(job, attempt), offset, limit)
+
+    async def read_part(self, log: FoundLog, offset: int, limit: int) -> LogReading:
+        """Reads a part of a log that was found before."""
+        part = await self._logs.find(log.row, offset, limit)
+        return LogReading(log.row, log.shown, part.next, self._logs.read(part))
 
     async def log_start(
         self, job: int, attempt: int | None, tail: int | None, since_ms: int | None
@@ -163,7 +185,7 @@ class LogFiles:
         """Returns where the last `tail` lines begin, or the bytes since a time; the later of
         both.
         """
-        row = await self.log(job, attempt)
+        row = (await self.log(job, attempt)).row
 
         async def read(offset: int, limit: int) -> bytes:
             part = await self._logs.find(row, offset, limit)
@@ -175,11 +197,9 @@ class LogFiles:
         return start
 
     async def log_page(
-        self, job: int, attempt: int | None, count: int, line: int | None = None,
-        offset: int | None = None,
-    ) -> LogPage:  # fmt: skip
+        self, log: FoundLog, count: int, line: int | None = None, offset: int | None = None
+    ) -> LogPage:
         """Returns up to `count` lines: from a line number, from an offset, or the last ones."""
-        row = await self.log(job, attempt)
 
         async def read(index: LineIndex) -> LogPage:
             first = line
@@ -190,13 +210,13 @@ class LogFiles:
             lines = await read_page(self._logs, index, first, count)
             start = lines[0].offset if lines else 0
             colours = await colours_before(self._logs, index, start)
-            return LogPage(row, index.lines, lines, colours)
+            return LogPage(*log, index.lines, lines, colours)
 
-        return await self._with_index(row, read)
+        return await self._with_index(log.row, read)
 
     async def search_log(self, job: int, attempt: int | None, query: LogQuery) -> LogMatches:
         """Returns lines that match, and where the search continues."""
-        row = await self.log(job, attempt)
+        row = (await self.log(job, attempt)).row
         find = finder(query.text, query.is_regex, query.ignore_case)
         start = query.start
         if start is None:
@@ -228,15 +248,15 @@ class LogFiles:
 
     async def follow_log(
         self, job: int, attempt: int | None, beyond: int, timeout_ms: int
-    ) -> LogRow:
+    ) -> FoundLog:
         """Waits until a log has more than `beyond` bytes, has ended, or the time is up."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         while True:
-            row = await self.log(job, attempt)
-            left = deadline - loop.time()
+            log = await self.log(job, attempt)
+            row, left = log.row, deadline - loop.time()
             if row.bytes > beyond or is_ended(row) or left <= 0:
-                return row
+                return log
             await self._sleep((row.job, row.attempt), min(left, FOLLOW_SECONDS))
 
     async def _writable(self, holder: Holder) -> LogRow:
@@ -265,6 +285,35 @@ class LogFiles:
             self._followers[log].discard(grown)
             if not self._followers[log]:
                 del self._followers[log]
+
+
+class _Attempts(NamedTuple):
+    """A job's attempts: the number that people see by their own, ascending."""
+
+    shown: dict[int, int]
+
+    @property
+    def newest(self) -> int:
+        return max(self.shown)
+
+    def number(self, shown: int) -> int:
+        """Returns the own number of the newest attempt that is shown with this number."""
+        return max((own for own, seen in self.shown.items() if seen == shown), default=shown)
+
+    def found(self, row: LogRow) -> FoundLog:
+        return FoundLog(row, self.shown.get(row.attempt, row.attempt))
+
+
+async def _attempts(tx: ReadTx, job: int) -> _Attempts:
+    view = existing("job", job, await tx.views.job(job))
+    newest = newest_attempt(view.facts, view.lease)
+    shown_number = ShownNumbers(view.attempts)
+    numbers = sorted({newest, *(row.number for row in view.attempts)})
+    return _Attempts({number: shown_number(number) for number in numbers})
+
+
+def _no_log(job: int, attempt: int) -> LogRow:
+    return LogRow(job, attempt, int(LogState.NONE), 0, 0, 0)
 
 
 def _check_size(field: str, value: object) -> None:
@@ -304,7 +353,7 @@ async def follow_growing(
             yield chunk
         if part.is_over or engine.is_stopping:
             return
-        position = LogPosition(part.reading.row.attempt, part.reading.next)
+        position = LogPosition(part.reading.shown, part.reading.next)
 
 
 async def next_part(
@@ -319,21 +368,27 @@ async def next_part(
 ) -> NextPart:
     """Returns what comes after `position`; waits for it, at most `wait_ms`.
 
+    Unless an `attempt` is named, the rest of each log comes before the log of the next attempt. The
+    last output of an attempt may arrive after the next one has begun: it waits `SETTLE_MS` for it.
     An engine that is stopping does not wait.
     """
     clock = asyncio.get_running_loop()
     deadline = clock.time() + wait_ms / 1000
+    across = attempt is None and position.attempt > 0
+    is_settled = False
     while True:
-        row = await files.log(job, attempt)
-        offset = (
-            position.offset
-            if position.attempt in (0, row.attempt, shown_attempt(row.attempt))
-            else 0
-        )
+        log = await (files.log_behind(job, position) if across else files.log(job, attempt))
+        is_same = position.attempt in (0, log.shown)
         left_ms = int((deadline - clock.time()) * 1000)
+        if across and position.attempt < log.shown and not is_settled:
+            is_settled = True
+            rest_ms = min(left_ms, SETTLE_MS)
+            await files.follow_log(job, position.attempt, position.offset, rest_ms)
+            continue
+        row, offset = log.row, position.offset if is_same else 0
         is_over = row.bytes <= offset and await log_is_over(engine, files, row, attempt)
         if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
-            reading = await files.read_log(job, row.attempt, offset, limit)
+            reading = await files.read_part(log, offset, limit)
             if timestamps and row.bytes > offset:
                 reading = await files.with_times(reading, offset)
             return NextPart(reading, is_over)
@@ -348,8 +403,8 @@ async def settle(engine: Engine, files: LogFiles, job: int, attempt: int | None)
 
     Waits at most `SETTLE_MS`. The log of an open job is read as it is.
     """
-    row = await files.log(job, attempt)
-    if row.state != LogState.STREAMING or engine.is_stopping:
+    log = await files.log(job, attempt)
+    if log.row.state != LogState.STREAMING or engine.is_stopping:
         return
     facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
     if not facts.is_open:
@@ -370,4 +425,4 @@ async def log_is_over(
         return await engine.now() > view.finished_at + GIVEN_UP_MS
     facts = (await engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
     # Bytes that came after we read the row, and before the job ended, still have to be read.
-    return not facts.is_open and await files.log(row.job, attempt) == row
+    return not facts.is_open and (await files.log(row.job, attempt)).row == row
