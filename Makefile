@@ -150,7 +150,7 @@ docs: $(STAMP) ## build the documentation as a site in build/site; a warning is 
 
 .PHONY: docs-reference
 docs-reference: $(STAMP) ## write docs/reference anew from the options and commands
-	$(PY) -m windlass.cli.reference docs/reference
+	$(PY) -m tests.site.reference docs/reference
 
 .PHONY: blocking-client
 blocking-client: $(STAMP) ## write the blocking client anew from the asynchronous one

@@ -1,4 +1,4 @@
-"""The documentation as a site: what `mkdocs build` needs of us, and the tests of what it builds.
+"""The documentation: pages written from the code, what `mkdocs build` needs of us, and their tests.
 
-Nothing of Windlass imports it.
+Nothing of Windlass imports it, so an installation has none of it.
 """

@@ -13,8 +13,7 @@ from windlass.client.service import Service
 from windlass.domain.config import Config
 from windlass.domain.matching.room import parse_offer
 from windlass.domain.values.errors import Conflict, InvalidInput
-from windlass.embedded.immediate import CallerThread, ImmediateService
-from windlass.embedded.in_caller import CallerExecutor
+from windlass.embedded.immediate import CallerExecutor, CallerThread, ImmediateService
 from windlass.embedded.in_process import InProcess
 from windlass.embedded.node import Node, NodeOptions
 from windlass.tasks.task import importing

@@ -23,9 +23,9 @@ from windlass.domain.tasks.python import read_args, read_call
 from windlass.domain.values.errors import Conflict, InvalidInput
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.quantities import readable_duration
-from windlass.embedded.in_caller import answer_to, run_async
+from windlass.embedded.immediate import run_async
 from windlass.engine.engine import Engine
-from windlass.executors.python.job import Job, done_result, failed_result
+from windlass.executors.python.job import PythonJob, done_result, failed_result
 from windlass.executors.python.known import MissingFunctions
 from windlass.executors.python.local import LocalServer
 from windlass.executors.python.messages import Answer, Ask, Call, Done, Failed
@@ -341,7 +341,7 @@ class VirtualWorker:
         call = msgspec.structs.replace(call, secrets=attempt.secrets)
         noting = None if asked is None else partial(self._missing.note, asked)
         outer = find_current()
-        job = Job(call, cast(Any, attempt), 0, noting)
+        job = PythonJob(call, cast(Any, attempt), 0, noting)
         try:
             report = _Server(self._run, job).call(call)
         finally:
@@ -371,14 +371,14 @@ def _call(
 class _Server(LocalServer):
     """Runs one function; its requests go to the engine."""
 
-    def __init__(self, run: Run, job: Job) -> None:
+    def __init__(self, run: Run, job: PythonJob) -> None:
         super().__init__()
         self._run_in_engine = run
         self._job = job
 
     def ask(self, seq: int, body: bytes, what: str = JOBS) -> Answer:
         """Submits jobs and stores steps for the function."""
-        asked = answer_to(self._job, Ask(seq, 1, body, what or JOBS))
+        asked = self._job.answer(Ask(seq, 1, body, what or JOBS))
         answer: Answer = self._run_in_engine(asked)
         return answer
 

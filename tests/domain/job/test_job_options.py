@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.domain.job.equivalent_texts import evaluated, typed
+from tests.site.reference import PAGES
 from tests.support.forms import by_form
 from windlass.cli.options.job import FLAGS, PLAIN, JobOptions, named_by_flags
-from windlass.cli.reference import PAGES
 from windlass.domain.config import Config
 from windlass.domain.explain.equivalents import command_line, option_texts, python_code
 from windlass.domain.job.job import (

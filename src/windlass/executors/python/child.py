@@ -177,7 +177,7 @@ class Server:
             self._flush()
             if call.variables and not isinstance(report, Redirect):
                 # What it opened may still use an index: only its exit frees that for others.
-                self._send(_last(report))
+                self._send(Last(call.seq, report))
                 return
             page[CURRENT] = 0
             self._send(report)
@@ -392,12 +392,6 @@ def serve_alone() -> None:
     server = LoneServer(connection, connection, array.array("Q", [0] * PAGE_WORDS), -1)
     answer_stacks(socket.socket(fileno=side), server.stacks_of)
     server.serve()
-
-
-def _last(report: Done | Failed) -> Last:
-    if isinstance(report, Failed):
-        return Last(report.seq, failed=report)
-    return Last(report.seq, report)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,8 @@ from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Final
 
-from windlass.executors.python.job import (
-    STOPPED,
-    Job,
-    died_result,
-    done_result,
-    failed_result,
-    lost,
-)
-from windlass.executors.python.messages import Ask, Done, Expect, Failed, Log, Report, Stop
+from windlass.executors.python.job import STOPPED, PythonJob, died_result, done_result, lost
+from windlass.executors.python.messages import Done, Expect, Log, Report, Stop
 from windlass.executors.python.pool import Pool
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.messages.files import StackThread
@@ -33,7 +26,7 @@ class Loop:
         self._launcher = launcher
         self._grace_s = grace_s
         self._child: Child | None = None
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, PythonJob] = {}
         self._starting: asyncio.Task[None] | None = None
         self._burying: set[asyncio.Task[None]] = set()
         self._killed = False
@@ -43,11 +36,11 @@ class Loop:
     def busy(self) -> bool:
         return bool(self._jobs)
 
-    def jobs(self) -> Collection[Job]:
+    def jobs(self) -> Collection[PythonJob]:
         """Returns the jobs that have not ended."""
         return self._jobs.values()
 
-    def add(self, job: Job) -> None:
+    def add(self, job: PythonJob) -> None:
         """Runs a call."""
         self._jobs[job.call.seq] = job
         if self._child is not None:
@@ -60,11 +53,11 @@ class Loop:
         if self._child is not None:
             self._child.send(Expect())
 
-    async def stack(self, job: Job) -> list[StackThread] | None:
+    async def stack(self, job: PythonJob) -> list[StackThread] | None:
         """Returns the stack of a call; None if it does not run."""
         return None if self._child is None else await self._child.side.ask(job.call.seq)
 
-    async def stop(self, job: Job) -> None:
+    async def stop(self, job: PythonJob) -> None:
         """Cancels the call's task; if it continues anyway, ends its process."""
         job.stopped = True
         seq = job.call.seq
@@ -92,7 +85,7 @@ class Loop:
 
     def heard(self, child: Child, reports: list[Report]) -> None:
         jobs = self._jobs
-        wrote: set[Job] = set()
+        wrote: set[PythonJob] = set()
         for report in reports:
             if type(report) is Done:
                 job = jobs.pop(report.seq, None)
@@ -102,15 +95,12 @@ class Loop:
             job = jobs.get(getattr(report, "seq", 0))
             if job is None:
                 continue
-            if isinstance(report, Failed):
-                del jobs[report.seq]
-                job.settle(failed_result(job, report))
-            elif isinstance(report, Ask):
-                job.ask(report, child)
-            else:
-                job.pass_on(report)
-                if isinstance(report, Log):
-                    wrote.add(job)
+            result = job.hear(report, child.send)
+            if result is not None:
+                del jobs[job.call.seq]
+                job.settle(result)
+            elif isinstance(report, Log):
+                wrote.add(job)
         for job in wrote:
             if job.context.log_full(child.resume_reports):
                 child.hold_reports()
@@ -153,7 +143,7 @@ class Loop:
             child.send(job.call)
 
 
-async def _bury(child: Child, jobs: list[Job], killed: bool) -> None:
+async def _bury(child: Child, jobs: list[PythonJob], killed: bool) -> None:
     end = await child.life.stop()
     died = lost(SHARED) if killed else died_result(end, alone=len(jobs) == 1)
     for job in jobs:
@@ -167,7 +157,7 @@ class Crew:
         self,
         launcher: ProcessLauncher,
         slots: int,
-        redirect: Callable[[Job, bool], None],
+        redirect: Callable[[PythonJob, bool], None],
         grace_s: float,
     ) -> None:
         self._launcher = launcher
@@ -178,7 +168,7 @@ class Crew:
     def busy(self) -> bool:
         return self.pool.busy or self.loop.busy
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[PythonJob]:
         """Returns the jobs that have not ended."""
         return [*self.pool.jobs(), *self.loop.jobs()]
 
@@ -215,7 +205,7 @@ class Crews:
         """Returns the crew that had a job last, or the one started in advance."""
         return next(reversed(self._crews.values()), self._spare)
 
-    def of(self, job: Job) -> Crew | None:
+    def of(self, job: PythonJob) -> Crew | None:
         """Returns the crew of a job that was begun; None if that has ended since."""
         return self._crews.get(job.context.namespace)
 

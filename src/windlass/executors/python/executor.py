@@ -1,28 +1,35 @@
 """Python functions as jobs: plain ones in killable processes, async ones in a separate loop.
 
-A function never runs in the agent, so that none can block its heartbeats. Processes are reused, and
-start before they are needed. Short jobs cost no task, no timer and no event of their own here: only
-those that outlive a few ticks are watched for a stop.
+Jobs that are isolated, or have limits, get processes of their own. A function never runs in the
+agent, so that none can block its heartbeats. Processes are reused, and start before they are
+needed. Short jobs cost no task, no timer and no event of their own here: only those that outlive a
+few ticks are watched for a stop.
 """
 
 import asyncio
+import os
+import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.matching.functions import function_key
 from windlass.domain.matching.isolation import WEAKEST
 from windlass.domain.tasks.python import Importable, NotAllowed, read_args
 from windlass.domain.values.errors import InvalidInput, WindlassError
-from windlass.executors.python.alone import run_alone
+from windlass.executors.limits import hint
 from windlass.executors.python.code_store import CodeStore
 from windlass.executors.python.crew import Crew, Crews, Loop
-from windlass.executors.python.job import STOPPED, Job, lost
+from windlass.executors.python.job import STOPPED, PythonJob, died_result, lost
 from windlass.executors.python.known import MissingFunctions, describe_modules
-from windlass.executors.python.messages import Call
+from windlass.executors.python.messages import ALONE, Answer, Call, Frames, decode_reports, frame
 from windlass.executors.python.pool import Pool
-from windlass.executors.python.process import ProcessLauncher, Spawn
+from windlass.executors.python.process import ProcessLauncher, Spawn, side_channel
 from windlass.messages.files import StackThread
 from windlass.ports.executor import Granted, JobContext, Limits, Result
 
@@ -30,6 +37,10 @@ TICK_S: Final = 0.02
 CHECKED: Final = 1_000
 NOTHING: Final = Granted({})
 YOUNG_TICKS: Final = 5  # ticks after which a job is watched
+READ: Final = 65_536
+COMMAND: Final = ("-m", "windlass.executors.python.child", ALONE)
+PATH: Final = "PYTHONPATH"
+UNFIT: Final = (InvalidInput, OverflowError)  # what wrong arguments raise
 
 
 class PythonExecutor:
@@ -67,7 +78,7 @@ class PythonExecutor:
         self._seq = 0
         self._ticks = 0
         self._ticking = False
-        self._lone: set[Job] = set()  # jobs in processes of their own
+        self._lone: set[PythonJob] = set()  # jobs in processes of their own
         self._stops: set[asyncio.Task[None]] = set()
         # jobs that were moved to processes of their own
         self._apart: set[asyncio.Task[None]] = set()
@@ -134,31 +145,25 @@ class PythonExecutor:
         """Starts a job as `run` does, without a task for each job."""
         try:
             self._admit(context).done = done
-        except NotAllowed as error:
+        except UNFIT as error:
             done(self._refused(context, error))
-        except InvalidInput as error:
-            done(_unfit(error.message))
-        except OverflowError as error:
-            done(_unfit(f"expected arguments of at most 64 bits: {error}"))
 
-    async def _follow(self, context: JobContext, admit: Callable[[JobContext], Job]) -> Result:
+    async def _follow(
+        self, context: JobContext, admit: Callable[[JobContext], PythonJob]
+    ) -> Result:
         try:
             job = admit(context)
             if context.alone:
                 return await self._run_alone(job)
-        except NotAllowed as error:
+        except UNFIT as error:
             return self._refused(context, error)
-        except InvalidInput as error:
-            return _unfit(error.message)
-        except OverflowError as error:
-            return _unfit(f"expected arguments of at most 64 bits: {error}")
         try:
             return await job.future
         except asyncio.CancelledError:
             self._stop_apart(job)
             raise
 
-    async def _run_alone(self, job: Job) -> Result:
+    async def _run_alone(self, job: PythonJob) -> Result:
         code = self._code if job.context.own_mode else None
         self._lone.add(job)
         try:
@@ -166,7 +171,7 @@ class PythonExecutor:
         finally:
             self._lone.discard(job)
 
-    async def _settle_alone(self, job: Job) -> None:
+    async def _settle_alone(self, job: PythonJob) -> None:
         """Runs a job in a process of its own, although it began in a shared one."""
         try:
             result = await self._run_alone(job)
@@ -207,7 +212,7 @@ class PythonExecutor:
             if self._code is not None:
                 self._code.close()
 
-    def _admit(self, context: JobContext) -> Job:
+    def _admit(self, context: JobContext) -> PythonJob:
         args = read_args(context.args, "args")
         if args.function not in self._checked:
             self._importable.check(args.function)
@@ -217,17 +222,22 @@ class PythonExecutor:
         key = function_key(args.function, context.version)
         return self._begin(context, args.function, args.args, args.kwargs, key)
 
-    def _refused(self, context: JobContext, error: NotAllowed) -> Result:
-        """Returns the result of a job whose module this worker does not allow."""
-        self.missing.note(function_key(error.function, context.version), error.why)
+    def _refused(self, context: JobContext, error: Exception) -> Result:
+        """Returns the result of a call that cannot be made, at least not by this worker."""
+        unable = isinstance(error, NotAllowed)
+        if isinstance(error, NotAllowed):
+            self.missing.note(function_key(error.function, context.version), error.why)
+        too_large = f"expected arguments of at most 64 bits: {error}"
+        message = error.message if isinstance(error, InvalidInput) else too_large
         return Result(
-            outcome="failed", failure=FailureClass.CONFIGURATION, message=error.message, unable=True
-        )
+            outcome="failed", failure=FailureClass.CONFIGURATION, message=message,
+            unable=unable, misfit=not unable,
+        )  # fmt: skip
 
     def _begin(
         self, context: JobContext, function: str, args: list[Any], kwargs: dict[str, Any],
         key: str | None,
-    ) -> Job:  # fmt: skip
+    ) -> PythonJob:  # fmt: skip
         self._seq += 1
         granted = context.granted or NOTHING
         call = Call(
@@ -236,7 +246,7 @@ class PythonExecutor:
             context.trace, context.isolation != WEAKEST,
         )  # fmt: skip
         noting = None if key is None else partial(self.missing.note, key)
-        job = Job(call, context, self._ticks, noting)
+        job = PythonJob(call, context, self._ticks, noting)
         if context.alone:
             return job
         if call.confined and function in self._leaving:
@@ -260,18 +270,18 @@ class PythonExecutor:
             raise RuntimeError("the executor is not attached to a worker")
         return self._crews
 
-    def _jobs(self) -> list[Job]:
+    def _jobs(self) -> list[PythonJob]:
         """Returns the jobs that run in shared processes."""
         return [job for crew in self._crews or () for job in crew.jobs()]
 
-    def _place(self, job: Job) -> Pool | Loop | None:
+    def _place(self, job: PythonJob) -> Pool | Loop | None:
         """Returns where a call runs; None if that has ended."""
         crew = None if self._crews is None else self._crews.of(job)
         if crew is None:
             return None
         return crew.loop if self._shares_loop(job.call) else crew.pool
 
-    def _redirect(self, job: Job, alone: bool) -> None:
+    def _redirect(self, job: PythonJob, alone: bool) -> None:
         """Moves a call whose function turned out to be async to the loop.
 
         `alone`: to a process of its own, where it finds a folder for the files that it returns.
@@ -304,11 +314,11 @@ class PythonExecutor:
         if self._ticking:
             loop.call_later(TICK_S, self._tick)
 
-    async def _watch(self, job: Job) -> None:
+    async def _watch(self, job: PythonJob) -> None:
         await job.context.stopping.wait()
         self._stop_apart(job)
 
-    def _stop_apart(self, job: Job) -> None:
+    def _stop_apart(self, job: PythonJob) -> None:
         """Stops a job, even if nobody waits for it any more."""
         if job.stopped:
             return
@@ -321,7 +331,57 @@ class PythonExecutor:
         task.add_done_callback(self._stops.discard)
 
 
-def _unfit(message: str) -> Result:
-    return Result(
-        outcome="failed", failure=FailureClass.CONFIGURATION, message=message, misfit=True
-    )
+async def run_alone(
+    job: PythonJob, limits: Limits | None, env: Mapping[str, str], code: CodeStore | None
+) -> Result:
+    """Runs one call in a process of its own, confined as its job requires.
+
+    With `code`, it imports the modules that the worker keeps.
+    """
+    context = job.context
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    job.side, side = side_channel()
+    with ExitStack() as given:
+        ends = [side] if code is None else [side, code.connect()]
+        socket.send_fds(ours, [b"!"], [given.enter_context(end).fileno() for end in ends])
+    reader, writer = await asyncio.open_unix_connection(sock=ours)
+    process = await context.spawn(
+        (sys.executable, *COMMAND), env=_environment(context, env),
+        stdin=theirs.detach(), limits=limits,
+    )  # fmt: skip
+    try:
+        writer.write(frame([job.call]))
+        result = await _listen(job, reader, writer)
+        end = await process.wait()
+    finally:
+        writer.close()
+        job.side.close()
+        job.side = None
+    if result is None:
+        return STOPPED if context.stopping.is_set() else died_result(end, alone=True)
+    if result.failure == FailureClass.RESOURCE:
+        return replace(result, message=f"{result.message}{hint(end)}")
+    return result
+
+
+def _environment(context: JobContext, env: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns its environment; it also imports from the directory of the agent."""
+    seen = {**context.env, **env}
+    return {**seen, PATH: os.pathsep.join(filter(None, (os.getcwd(), seen.get(PATH))))}
+
+
+async def _listen(
+    job: PythonJob, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> Result | None:
+    """Returns how the call ended; None if its process ended without a report."""
+
+    def send(answer: Answer) -> None:
+        if not writer.is_closing():
+            writer.write(frame([answer]))
+
+    frames, result = Frames(), None
+    while data := await reader.read(READ):
+        for body in frames.feed(data):
+            for report in decode_reports(body):
+                result = job.hear(report, send) or result
+    return result

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -26,8 +26,7 @@ from windlass.executors.python.messages import (
     Progress,
     Report,
 )
-from windlass.executors.python.process import exit_text
-from windlass.executors.python.side_channel import SideChannel
+from windlass.executors.python.process import SideChannel, exit_text
 from windlass.messages.jobs import SubmitRequest
 from windlass.messages.steps import StepRequest
 from windlass.ports.executor import Exit, JobContext, Result
@@ -42,15 +41,10 @@ _decode: Final = msgspec.json.decode
 
 
 NoteMissing = Callable[[str], Noted]  # receives the reason
+Send = Callable[[Answer], None]  # sends it to the process that asked
 
 
-class Answering(Protocol):
-    """A process that receives the answer to its request."""
-
-    def send(self, order: object, /) -> None: ...
-
-
-class Job:
+class PythonJob:
     """One call and its waiters."""
 
     __slots__ = (
@@ -65,9 +59,9 @@ class Job:
         self.context = context
         self.born = born  # the tick at which it began
         self._note_missing = missing
-        self.result: Result | None = None  # called when it has ended
-        self.last: Result | None = None  # its result, once its process has ended as well
-        self.done: Callable[[Result], None] | None = None  # called at that moment
+        self.result: Result | None = None  # once it has ended
+        self.last: Result | None = None  # what becomes its result when its process has ended
+        self.done: Callable[[Result], None] | None = None  # called when it has ended
         self._future: asyncio.Future[Result] | None = None
         self._asking: set[asyncio.Task[None]] = set()
         self.side: SideChannel | None = None  # connection to its process, if it has its own
@@ -107,29 +101,34 @@ class Job:
             back_off=noted is not None and noted.forgot,
         )  # fmt: skip
 
-    def pass_on(self, report: Report) -> None:
-        """Passes on a message of the running function."""
-        if isinstance(report, Log):
+    def hear(self, report: Report, send: Send) -> Result | None:
+        """Passes on a report of its process; returns the result if the call has ended."""
+        if isinstance(report, Done):
+            return done_result(report)
+        if isinstance(report, Failed):
+            return failed_result(self, report)
+        if isinstance(report, Ask):
+            task = asyncio.get_running_loop().create_task(self._answer(report, send))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+        elif isinstance(report, Log):
             self.context.log(report.data)
         elif isinstance(report, Progress):
             self.context.progress(_decode(report.value))
         elif isinstance(report, Alive):
             self.context.alive()
+        return None
 
-    def ask(self, ask: Ask, child: Answering) -> None:
-        """Submits jobs or stores a step for the function; the answer goes to its process."""
-        task = asyncio.get_running_loop().create_task(self.answer(ask, child))
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
+    async def _answer(self, ask: Ask, send: Send) -> None:
+        send(await self.answer(ask))
 
-    async def answer(self, ask: Ask, child: Answering) -> None:
-        """Carries out a request of the function, and sends the answer."""
+    async def answer(self, ask: Ask) -> Answer:
+        """Submits jobs or stores a step for the function, and returns the answer."""
         if ask.body == SCRATCH:
             # A shared, confined process makes the folder itself, where it can see it.
             apart = self.side is None and self.context.isolation != WEAKEST
             folder = None if apart else str(self.context.scratch)
-            child.send(Answer(ask.number, msgspec.json.encode(folder)))
-            return
+            return Answer(ask.number, msgspec.json.encode(folder))
         try:
             if ask.what == STEP:
                 step = msgspec.json.decode(ask.body, type=StepRequest)
@@ -138,12 +137,11 @@ class Job:
                 request = msgspec.json.decode(ask.body, type=SubmitRequest)
                 reply = await self.context.submit(request)
         except WindlassError as error:
-            child.send(Answer(ask.number, msgspec.json.encode(error.describe()), True))
+            return Answer(ask.number, msgspec.json.encode(error.describe()), True)
         except msgspec.MsgspecError as error:
             misfit = InvalidInput(ask.what, "a known request", str(error))
-            child.send(Answer(ask.number, msgspec.json.encode(misfit.describe()), True))
-        else:
-            child.send(Answer(ask.number, msgspec.json.encode(reply)))
+            return Answer(ask.number, msgspec.json.encode(misfit.describe()), True)
+        return Answer(ask.number, msgspec.json.encode(reply))
 
 
 def done_result(report: Done) -> Result:
@@ -154,7 +152,7 @@ def done_result(report: Done) -> Result:
     return Result(result=_decode(body), size=len(body), leaves_files=_FILE in body)
 
 
-def failed_result(job: Job, report: Failed) -> Result:
+def failed_result(job: PythonJob, report: Failed) -> Result:
     """Returns the result of a call that raised, or was stopped."""
     if report.failure == SUSPENDED:
         return Result(outcome="suspended")

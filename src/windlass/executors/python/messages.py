@@ -142,8 +142,7 @@ class Last(msgspec.Struct, array_like=True, frozen=True, tag=8):
     """The end of a call that held indexed resources; the process ends with it."""
 
     seq: int
-    done: Done | None = None
-    failed: Failed | None = None
+    end: Done | Failed
 
 
 Order = Call | Spilled | Stop | Answer | Expect

@@ -8,20 +8,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from windlass.executors.python.job import (
-    STOPPED,
-    Job,
-    died_result,
-    done_result,
-    failed_result,
-    lost,
-)
+from windlass.executors.python.job import STOPPED, PythonJob, died_result, done_result, lost
 from windlass.executors.python.messages import (
     PACKET_LIMIT,
-    Ask,
     Done,
     Expect,
-    Failed,
     Last,
     Redirect,
     Report,
@@ -32,7 +23,6 @@ from windlass.executors.python.messages import (
 )
 from windlass.executors.python.process import Child, NotStarted, ProcessLauncher
 from windlass.messages.files import StackThread
-from windlass.ports.executor import Result
 from windlass.ports.loop_time import pass_time
 
 # Calls in the queue beyond the running ones. It is refilled when half of them are gone: waking a
@@ -48,7 +38,7 @@ class Pool:
     """Runs plain functions, each alone in a process that can be killed."""
 
     def __init__(
-        self, launcher: ProcessLauncher, most: int, redirect: Callable[[Job, bool], None]
+        self, launcher: ProcessLauncher, most: int, redirect: Callable[[PythonJob, bool], None]
     ) -> None:
         self._launcher = launcher
         self._most = most
@@ -57,9 +47,9 @@ class Pool:
         self._children: list[Child] = []
         self._starting: set[asyncio.Task[None]] = set()
         self._burying: set[asyncio.Task[None]] = set()
-        self._waiting: deque[Job] = deque()
-        self._sent: dict[int, Job] = {}  # in the queue or running, in the order of the queue
-        self._moved = False  # in the queue or running, in the order of the queue
+        self._waiting: deque[PythonJob] = deque()
+        self._sent: dict[int, PythonJob] = {}  # in the queue or running, in the order of the queue
+        self._moved = False  # a process has reported since `grow` last looked
         self._closed = False
         self._pumping = False  # at the end of this turn of the loop
 
@@ -67,7 +57,7 @@ class Pool:
     def busy(self) -> bool:
         return bool(self._waiting or self._sent)
 
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> Iterator[PythonJob]:
         """Returns the jobs that have not ended."""
         yield from self._sent.values()
         yield from self._waiting
@@ -76,7 +66,7 @@ class Pool:
     def processes(self) -> int:
         return len(self._children) + len(self._starting)
 
-    def add(self, job: Job) -> None:
+    def add(self, job: PythonJob) -> None:
         """Runs this call as soon as a process is free."""
         self._waiting.append(job)
         if self._sent:
@@ -112,13 +102,13 @@ class Pool:
         for _ in islice(stalled, max(0, room)):
             self._begin()
 
-    async def stack(self, job: Job) -> list[StackThread] | None:
+    async def stack(self, job: PythonJob) -> list[StackThread] | None:
         """Returns the stack of a call; None if no process runs it."""
         seq = job.call.seq
         child = next((child for child in self._children if child.current == seq), None)
         return None if child is None else await child.side.ask(seq)
 
-    async def stop(self, job: Job) -> None:
+    async def stop(self, job: PythonJob) -> None:
         """Takes a call back if it has not begun; otherwise ends its process."""
         job.stopped = True
         seq = job.call.seq
@@ -163,18 +153,14 @@ class Pool:
         job = self._sent.get(getattr(report, "seq", 0))
         if job is None:
             return
-        if isinstance(report, Failed):
-            del self._sent[report.seq]
-            job.settle(failed_result(job, report))
-        elif isinstance(report, Redirect):
+        if isinstance(report, Redirect):
             del self._sent[report.seq]
             self._redirect(job, report.alone)
         elif isinstance(report, Last):
-            job.last = _last_result(job, report)
-        elif isinstance(report, Ask):
-            job.ask(report, child)
-        else:
-            job.pass_on(report)
+            job.last = job.hear(report.end, child.send)
+        elif (result := job.hear(report, child.send)) is not None:
+            del self._sent[job.call.seq]
+            job.settle(result)
 
     def wrote(self, child: Child, seq: int, data: bytes) -> None:
         job = self._sent.get(seq)
@@ -225,7 +211,7 @@ class Pool:
                 return
             sent[job.call.seq] = job
 
-    def _take_back(self, job: Job) -> bool:
+    def _take_back(self, job: PythonJob) -> bool:
         """Takes a call back; returns whether it had not begun."""
         if job in self._waiting:
             self._waiting.remove(job)
@@ -236,9 +222,9 @@ class Pool:
             self._pump()
         return job in found
 
-    def _recall(self) -> list[Job]:
+    def _recall(self) -> list[PythonJob]:
         """Removes every call from the queue that no process has taken."""
-        found: list[Job] = []
+        found: list[PythonJob] = []
         while True:
             try:
                 packet = self._launcher.taken.recv(PACKET_LIMIT, socket.MSG_DONTWAIT)
@@ -271,9 +257,3 @@ class Pool:
             job.settle(lost(why))
         self._sent.clear()
         self._waiting.clear()
-
-
-def _last_result(job: Job, report: Last) -> Result:
-    if report.failed is not None:
-        return failed_result(job, report.failed)
-    return done_result(report.done or Done(report.seq))

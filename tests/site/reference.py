@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from cyclopts import App, Group
 
+from tests.site.interfaces import http_page, python_page, types_page
 from windlass.cli.commands.start.init import Kind, default_names, render
-from windlass.cli.interfaces import http_page, python_page, types_page
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
 from windlass.cli.options.plugin_flags import PLUGINS
@@ -344,7 +344,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
 def main() -> None:
     """Writes the pages to the directory in the first argument."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        sys.exit("usage: python -m windlass.cli.reference DIRECTORY")
+        sys.exit("usage: python -m tests.site.reference DIRECTORY")
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True, exist_ok=True)
     for name, make in PAGES.items():

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import windlass
-from windlass.cli.reference import PAGES
+from tests.site.reference import PAGES
 from windlass.operations.dispatch.routes import PLACEHOLDER
 from windlass.server.app import API
 

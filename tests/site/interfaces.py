@@ -3,16 +3,13 @@
 import inspect
 import re
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from typing import Any, Final
 
+import windlass
 from windlass.client.blocking import resources
 from windlass.domain.values.errors import WindlassError
 from windlass.server.description import description
 from windlass.server.http.replies import STATUS
-
-# What programs import is above all layers, and only looked at here.
-PUBLIC: Final = import_module("windlass")
 
 PYTHON_START: Final = """\
 # Python
@@ -81,8 +78,8 @@ MAX_WIDTH: Final = 90
 def python_page() -> str:
     """docs/reference/python.md."""
     named = [name for names in SECTIONS.values() for name in names]
-    rest = [name for name in PUBLIC.__all__ if name not in named]
-    errors = [name for name in rest if issubclass(getattr(PUBLIC, name), BaseException)]
+    rest = [name for name in windlass.__all__ if name not in named]
+    errors = [name for name in rest if issubclass(getattr(windlass, name), BaseException)]
     sections = {
         **SECTIONS,
         "Values": [name for name in rest if name not in errors],
@@ -92,7 +89,7 @@ def python_page() -> str:
     text = PYTHON_START
     for heading, names in sections.items():
         text += f"## {heading}\n\n"
-        text += "".join(_public(name, getattr(PUBLIC, name)) for name in names)
+        text += "".join(_public(name, getattr(windlass, name)) for name in names)
         if heading == "Clients":
             text += "".join(
                 f"### client.{name}\n\n{_doc(resource)}\n\n" + "".join(_methods(resource))
@@ -103,7 +100,7 @@ def python_page() -> str:
 
 def _resources() -> Iterator[tuple[str, type]]:
     """Yields what a client has as attributes, such as its pools, with their classes."""
-    for name, member in inspect.getmembers(PUBLIC.Client):
+    for name, member in inspect.getmembers(windlass.Client):
         if isinstance(member, property) and not name.startswith("_") and member.fget is not None:
             returned = inspect.get_annotations(member.fget).get("return")
             if resource := vars(resources).get(str(returned)):
