@@ -13,7 +13,7 @@ import msgspec
 
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import QUEUED, SUSPENDED, State
-from windlass.domain.rows.records import Due, JobFacts, Lease
+from windlass.domain.rows.records import Due, Lease
 from windlass.domain.rows.steps import SignalRow, StepKind, StepRow, StepState
 from windlass.domain.values.errors import (
     Conflict,
@@ -25,6 +25,7 @@ from windlass.domain.values.errors import (
 from windlass.domain.values.json_schema import find_mismatch
 from windlass.engine.attempts.writes import Apply, lease_lost
 from windlass.engine.fleet.epochs import first_incarnation
+from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.jobs.places import make_ready
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.gateway import Holder
@@ -306,8 +307,8 @@ async def check_children(tx: ReadTx, row: StepRow) -> None:
 async def look_at_children(tx: ReadTx, row: StepRow) -> StepRow:
     """Returns the step of a wait for jobs; it is done, with their newest ids, if all have ended."""
     jobs = row.jobs
-    newest = await _newest(tx, jobs)
-    found = [newest[job] for job in jobs]
+    newest = await newest_of(tx, jobs)
+    found = [newest.get(job) for job in jobs]
     if any(facts is not None and facts.is_open for facts in found):
         return row
     ids = [job if facts is None else facts.id for job, facts in zip(jobs, found, strict=True)]
@@ -335,20 +336,3 @@ async def overdue_joins(tx: ReadTx, after: int, count: int) -> tuple[list[int], 
     rows = await tx.steps.joining(after, count)
     parents = [row.job for row in rows if (await look_at_children(tx, row)).state == StepState.DONE]
     return parents, rows[-1].job if len(rows) == count else 0
-
-
-async def _newest(tx: ReadTx, jobs: Sequence[int]) -> dict[int, JobFacts | None]:
-    """Returns the newest successor of each of these jobs; None for one that was removed."""
-    newest: dict[int, JobFacts | None] = {}
-    current = {job: job for job in jobs}
-    while current:
-        facts = await tx.jobs.read(sorted(set(current.values())))
-        following: dict[int, int] = {}
-        for job, number in current.items():
-            found = facts.get(number)
-            if found is not None and found.superseded_by is not None:
-                following[job] = found.superseded_by
-            else:
-                newest[job] = found
-        current = following
-    return newest

@@ -5,7 +5,8 @@ from typing import Final, NamedTuple
 
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.rows.records import JobFacts, JobRecord
+from windlass.domain.rows.records import JobRecord
+from windlass.engine.jobs.dependents import chains_of, newest_of
 from windlass.messages.jobs import LinkedJob
 from windlass.store.sql.transaction import ReadTx
 
@@ -34,23 +35,22 @@ NO_DEPENDENCIES: Final = Dependencies()
 async def newest_ids(tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, int]:
     """Returns the newest successor of every job that these wait for."""
     named = {ref for view in views for ref, _ in _named(decode_spec(view.spec))}
-    chains = _chains(named, await _followed(tx, named))
-    return {job: chain[-1] for job, chain in chains.items()}
+    return {job: fact.id for job, fact in (await newest_of(tx, named)).items()}
 
 
 async def read_dependencies(tx: ReadTx, view: JobRecord, sees: Sees) -> Dependencies:
     """Reads all dependencies of one job; `sees` returns those of these jobs that may be shown."""
     job = view.facts.id
     named = _named(decode_spec(view.spec))
-    chains = _chains({ref for ref, _ in named}, await _followed(tx, {ref for ref, _ in named}))
-    needs = [(one, kind) for ref, kind in named for one in chains[ref]]
+    chains = await chains_of(tx, [ref for ref, _ in named])
+    needs = [(fact.id, kind) for ref, kind in named for fact in chains.get(ref, ())]
     edges = (await tx.jobs.dependents([job], 0)).get(job, ())
     waiting = [(edge >> 1, bool(edge & 1)) for edge in edges[:SHOWN]]
     ids = {one for one, _ in (*needs, *waiting)}
     found = await sees(tx, await tx.views.some(sorted(ids))) if ids else []
     linked: dict[int, JobRecord] = {other.facts.id: other for other in found}
     return Dependencies(
-        {ref: chain[-1] for ref, chain in chains.items()},
+        {ref: chain[-1].id for ref, chain in chains.items()},
         _linked(needs, linked),
         _linked(waiting, linked),
         len(edges) > SHOWN,
@@ -60,29 +60,6 @@ async def read_dependencies(tx: ReadTx, view: JobRecord, sees: Sees) -> Dependen
 def _named(spec: JobSpec) -> list[tuple[int, bool]]:
     refs = [(ref, False) for ref in spec.after] + [(ref, True) for ref in spec.after_any]
     return [(ref, kind) for ref, kind in refs if isinstance(ref, int)]
-
-
-async def _followed(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """Returns these jobs and all their successors; without removed ones."""
-    found: dict[int, JobFacts] = {}
-    wanted = set(jobs)
-    while wanted:
-        facts = await tx.jobs.read(sorted(wanted))
-        found |= facts
-        newer: set[int] = {fact.superseded_by for fact in facts.values() if fact.superseded_by}
-        wanted = newer - found.keys()
-    return found
-
-
-def _chains(jobs: Iterable[int], facts: Mapping[int, JobFacts]) -> dict[int, list[int]]:
-    """Returns each job with its successors, oldest first."""
-    chains: dict[int, list[int]] = {}
-    for job in jobs:
-        chain = [job]
-        while (fact := facts.get(chain[-1])) is not None and fact.superseded_by:
-            chain.append(fact.superseded_by)
-        chains[job] = chain
-    return chains
 
 
 def _linked(

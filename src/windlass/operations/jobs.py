@@ -14,7 +14,7 @@ from windlass.domain.explain.equivalents import equivalents, quote
 from windlass.domain.job.job import DEFAULT_NAMESPACE, JobSpec, decode_spec
 from windlass.domain.lifecycle.states import COMPLETED, STATE_BY_CODE
 from windlass.domain.matching.isolation import DEFAULT, MODES, WEAKEST, demanded, strongest
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.rows.records import InboxRow, JobFacts, JobRecord
 from windlass.domain.rows.views import JobSort, newest_attempt
 from windlass.domain.values.conversion import convert
@@ -75,8 +75,6 @@ from windlass.store.sql.transaction import ReadTx
 MAX_JOBS: Final = 100  # jobs of a chain, on each side of the one that was asked for
 JOB_VARIABLES: Final = ("WINDLASS_JOB", "WINDLASS_ATTEMPT", "WINDLASS_WORKFLOW")
 
-_decode: Final = msgspec.json.Decoder(dict[str, Any]).decode
-
 
 async def _visible(tx: ReadTx, job: int, who: Identity) -> tuple[JobRecord, JobSpec]:
     view = await tx.views.job(job)
@@ -130,7 +128,7 @@ async def _isolation(tx: ReadTx, view: JobRecord, spec: JobSpec) -> str | None:
     row = await tx.workers.read_name(view.worker)
     if row is None or row.incarnation != incarnation:
         return None
-    own = merge_metadata(_decode(row.dynamic), _decode(row.static)).get(DEFAULT, WEAKEST)
+    own = metadata_of(row.static, row.dynamic).get(DEFAULT, WEAKEST)
     mode = own if own in MODES else WEAKEST
     asked = demanded(spec.isolation, spec.network, spec.image)
     return strongest(mode, asked, queues.get(spec.queue))  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ about them. This module reads the event log and never changes anything.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -16,13 +16,9 @@ from windlass.domain.job.job import QUARANTINED, decode_spec
 from windlass.domain.lifecycle.states import (
     ACTIVE_CODES,
     ASSIGNED,
-    QUEUED,
-    RETRYING,
     RUNNING,
-    TERMINAL_CODES,
 )
-from windlass.domain.matching.matching import merge_metadata
-from windlass.domain.rows.events import BaselineKind, Event, EventKind, is_hand_back
+from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import JobRecord, Lease, Worker
 from windlass.domain.rows.series import (
     HOUR,
@@ -41,18 +37,22 @@ from windlass.domain.values.ids import AttemptNo, JobId, LeaseNo, WorkerId
 from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
+from windlass.engine.history.events import last_before
 from windlass.engine.history.series import Depths
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.verify.baseline import load
-from windlass.engine.verify.past import Findings, SnapshotIndex, WorkerPast
-from windlass.engine.verify.replay import Replay
+from windlass.engine.verify.past import (
+    JobPast,
+    WorkerPast,
+    apply_move,
+    apply_worker_event,
+    workers_from,
+)
 from windlass.messages.jobs import Job, JobList
 from windlass.messages.workers import WorkerInfo
 from windlass.operations.dependencies import NO_DEPENDENCIES
 from windlass.operations.parse import format_place
 from windlass.operations.render import show_job, show_transitions, show_worker
 from windlass.store.job_filters import fitting, states_of, text_of
-from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import ReadTx
 
 MAX_EVENTS: Final = 100_000  # that are added up for one answer
@@ -79,7 +79,7 @@ async def find_point(tx: ReadTx, as_of: str) -> PastPoint:
         begins = format_moment(oldest[0].at)
         hint = "older events were deleted: see event_retention_ms"
         raise InvalidInput("as_of", f"not before {begins}, where the log begins", as_of, hint)
-    return PastPoint(at, await _last_by(tx, at))
+    return PastPoint(at, await last_before(tx, at + 1))
 
 
 def _moment(text: str, now: int) -> int:
@@ -87,19 +87,6 @@ def _moment(text: str, now: int) -> int:
         return now - parse_duration_ms(text, "as_of")
     except InvalidInput:
         return parse_moment(text, "as_of")
-
-
-async def _last_by(tx: ReadTx, at: int) -> int:
-    """Returns the number of the last event at a time or before."""
-    low, high = 0, await tx.log.newest()
-    while low < high:
-        middle = (low + high) // 2
-        found = await tx.log.read(middle, 1)
-        if found and found[0].at <= at:
-            low = found[0].seq
-        else:
-            high = middle
-    return low
 
 
 async def depths_at(tx: ReadTx, catalog: Catalog, point: PastPoint) -> Depths:
@@ -188,75 +175,51 @@ def span_of(start: int, end: int, now: int, detail_ms: int, each: int) -> Span:
     return Span(slot_of(start, step), slot_of(end - 1, step) + step, step)
 
 
-class Course:
-    """What the events of one job up to a moment tell."""
-
-    def __init__(self, events: Sequence[Event]) -> None:
-        self.state = 0
-        self.attempt = AttemptNo(0)
-        self.failed = self.lost = self.returned = self.handed_back = 0
-        self.adjustment: int | None = None
-        self.superseded_by: JobId | None = None
-        self.lease: Lease | None = None
-        self.closed: set[int] = set()  # attempts that have ended
-        self.is_whole = bool(events) and events[0].source == 0
-        for event in events:
-            self._apply(event)
-
-    def _apply(self, event: Event) -> None:
+def rewind(record: JobRecord, events: Sequence[Event]) -> JobRecord:
+    """Returns a job as it was after these events, all up to a moment."""
+    past = JobPast(adjustment=record.facts.adjustment)
+    lease: Lease | None = None
+    for event in events:
         data = event.details
         if event.kind == EventKind.PRIORITY:
-            self.adjustment = data["adjustment"]
+            past.adjustment = data["adjustment"]
         elif event.kind == EventKind.SUPERSEDE:
-            self.superseded_by = data["by"]
+            past.superseded_by = data["by"]
         elif event.kind == EventKind.JOB:
-            self._move(event, data)
-
-    def _move(self, event: Event, data: dict[str, Any]) -> None:
-        if not event.source:
-            self.adjustment = data.get("adjustment", 0)
-        counts = data.get("counts")
-        self.failed += counts == "failed"
-        self.lost += counts == "lost"
-        self.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
-        self.handed_back += is_hand_back(event, data)
-        if event.to == ASSIGNED:
-            self.attempt = AttemptNo(event.attempt)
-            self.lease = Lease(
-                JobId(event.job), self.attempt, LeaseNo(0), WorkerId(event.worker),
-                event.incarnation, event.to, event.at, None, None, None, None, None, None, None,
-            )  # fmt: skip
-        elif self.lease is not None and event.to in ACTIVE_CODES:
-            started = event.at if event.to == RUNNING else self.lease.started_at
-            self.lease = self.lease._replace(state=event.to, started_at=started)
-        elif event.source in ACTIVE_CODES:
-            self.closed.add(event.attempt)
-            self.lease = None
-        self.state = event.to
-
-
-def rewind(record: JobRecord, course: Course) -> JobRecord:
-    """Returns a job as it was after the events of its course."""
-    facts = record.facts._replace(superseded_by=course.superseded_by)
-    if course.adjustment is not None:
-        facts = facts._replace(adjustment=course.adjustment)
-    attempts = tuple(row for row in record.attempts if row.number in course.closed)
+            apply_move(past, event, data)
+            lease = _lease_after(lease, event)
+    successor = None if past.superseded_by is None else JobId(past.superseded_by)
+    facts = record.facts._replace(adjustment=past.adjustment, superseded_by=successor)
+    tried = {number for number, *_ in past.tries}
     shown = record._replace(
-        facts=facts, state=course.state, attempts=attempts, not_before=None, progress=None,
-        dynamic=None, lease=None,
+        facts=facts, state=past.state, not_before=None, progress=None, dynamic=None, lease=None,
+        attempts=tuple(row for row in record.attempts if row.number in tried),
     )  # fmt: skip
-    if course.state in TERMINAL_CODES:
+    if past.ended:
         return shown
     facts = facts._replace(
-        state=None, flags=facts.flags & ~QUARANTINED, attempt=course.attempt, worker=None,
-        incarnation=None, failed=course.failed, lost=course.lost, returned=course.returned,
-        handed_back=course.handed_back,
+        state=None, flags=facts.flags & ~QUARANTINED, attempt=AttemptNo(past.attempt),
+        worker=None, incarnation=None, failed=past.failed, lost=past.lost, returned=past.returned,
+        handed_back=past.handed_back,
     )  # fmt: skip
     return shown._replace(
         facts=facts, assigned_at=None, started_at=None, finished_at=None, failure=0,
         exit_code=None, message=None, reason=None, result=None, artifacts=(), log=None,
-        lease=course.lease, worker=None,
+        lease=lease, worker=None,
     )  # fmt: skip
+
+
+def _lease_after(lease: Lease | None, event: Event) -> Lease | None:
+    """Returns the lease of a job after one of its transitions."""
+    if event.to == ASSIGNED:
+        return Lease(
+            JobId(event.job), AttemptNo(event.attempt), LeaseNo(0), WorkerId(event.worker),
+            event.incarnation, event.to, event.at, None, None, None, None, None, None, None,
+        )  # fmt: skip
+    if lease is None or event.to not in ACTIVE_CODES:
+        return None
+    started = event.at if event.to == RUNNING else lease.started_at
+    return lease._replace(state=event.to, started_at=started)
 
 
 LOOKED: Final = 500  # jobs that one page looks at
@@ -369,7 +332,7 @@ class PastJobs:
                 continue
             events = [e for e in await tx.log.of_job(record.facts.id) if e.seq <= point.seq]
             if events:
-                found.append(rewind(record, Course(events)))
+                found.append(rewind(record, events))
         workers = sorted({r.lease.worker for r in found if r.lease is not None})
         names = await tx.views.worker_names(workers)
         return [
@@ -402,25 +365,18 @@ async def past_workers(engine: Engine, as_of: str) -> list[WorkerInfo]:
             raise InvalidInput("as_of", expected, format_moment(point.at))
         known: dict[int, Worker] = {worker.id: worker for worker in await tx.workers.all()}
         own = [event for event in events if event.kind == EventKind.WORKER]
-        past = await _replay(tx, own, sorted({*known, *(event.worker for event in own)}))
+        ids = sorted({*known, *(event.worker for event in own)})
+        past = workers_from(await tx.retention.baseline(BaselineKind.WORKER, ids))
+        for event in own:
+            worker = past.setdefault(event.worker, WorkerPast())
+            apply_worker_event(worker, event, event.details)
         present = sorted(number for number, worker in past.items() if not worker.removed)
         names = await tx.views.worker_names(present)
         held = await _held(tx, point)
-        return [
-            _show(_row(number, past[number], known.get(number), own, names), held.get(number, 0))
-            for number in present
-        ]
+        rows = [_row(number, past[number], known.get(number), own, names) for number in present]
+        return [show_worker(WorkerView(row, held.get(row.id, 0))) for row in rows]
 
     return await engine.store.read(read)
-
-
-async def _replay(tx: ReadTx, events: list[Event], workers: list[int]) -> Mapping[int, WorkerPast]:
-    empty = Snapshot(*((),) * (len(Snapshot._fields) - len(Snapshot._field_defaults)))
-    replay = Replay(SnapshotIndex(empty), Findings())
-    load(replay, await tx.retention.baseline(BaselineKind.WORKER, workers), counting=False)
-    for event in events:
-        replay.apply(event)
-    return replay.past.workers
 
 
 async def _held(tx: ReadTx, point: PastPoint) -> dict[int, int]:
@@ -464,9 +420,3 @@ def _row(
         reason=None if last is None else last.reason,
         enrolled_at=first,
     )
-
-
-def _show(worker: Worker, held: int) -> WorkerInfo:
-    dynamic: dict[str, Any] = msgspec.json.decode(worker.dynamic)
-    merged = merge_metadata(dynamic, msgspec.json.decode(worker.static))
-    return show_worker(WorkerView(worker, held), merged)

@@ -12,7 +12,6 @@ from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.rank import queue_weight
 from windlass.domain.lifecycle.states import State
 from windlass.domain.matching.functions import without_functions
-from windlass.domain.matching.matching import merge_metadata
 from windlass.domain.matching.shapes import NAMESPACES, Rate, Shape, opens_at, read_starts, room_in
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.gaps import given_again
@@ -325,7 +324,7 @@ class Queries:
             held: dict[int, list[HeldIndices]] = {}
             for row in rows:
                 held.setdefault(row.worker, []).append(row)
-            return [show_worker(v, _merged(v), held.get(v.worker.id, ())) for v in views]
+            return [show_worker(view, held.get(view.worker.id, ())) for view in views]
 
         return await self._engine.store.read(read)
 
@@ -335,7 +334,7 @@ class Queries:
         async def read(tx: ReadTx) -> WorkerInfo:
             row = await find_worker(tx, worker)
             view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
-            return show_worker(view, _merged(view), await tx.placement.indices([row.id]))
+            return show_worker(view, await tx.placement.indices([row.id]))
 
         found = await self._engine.store.read(read)
         return found if may(who, Action.READ_FLEET, FLEET) else _limit(found, who)
@@ -398,8 +397,3 @@ def _seen_names(key: str, value: Any, who: Identity) -> Any:
         return value
     names = value if isinstance(value, list) else [value]
     return [name for name in names if name == EVERYONE or sees(who, str(name), Action.READ_FLEET)]
-
-
-def _merged(view: WorkerView) -> Mapping[str, Any]:
-    dynamic = msgspec.json.decode(view.worker.dynamic)
-    return merge_metadata(dynamic, msgspec.json.decode(view.worker.static))

@@ -16,6 +16,7 @@ from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
 from windlass.domain.lifecycle.timeouts import timeout_from
 from windlass.domain.matching.functions import without_schemas
 from windlass.domain.matching.indices import offered, read_indices
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reason_of, render
@@ -241,11 +242,10 @@ def show_artifact(row: ArtifactRow) -> ArtifactInfo:
     return ArtifactInfo(row.name, row.sha256, row.size, row.content_type)
 
 
-def show_worker(
-    view: WorkerView, metadata: Mapping[str, Any], held: Sequence[HeldIndices] = ()
-) -> WorkerInfo:
-    """Renders a worker; `metadata` is what matching uses, `held` the indices of its leases."""
+def show_worker(view: WorkerView, held: Sequence[HeldIndices] = ()) -> WorkerInfo:
+    """Renders a worker; `held` are the indices of its leases."""
     worker = view.worker
+    metadata = metadata_of(worker.static, worker.dynamic)
     return WorkerInfo(
         id=worker.id,
         name=worker.name,

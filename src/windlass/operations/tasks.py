@@ -10,7 +10,7 @@ from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.explain.equivalents import equivalents, start_texts
 from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.functions import SCHEMAS
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.tasks.ffmpeg import FfmpegArgs
@@ -49,8 +49,6 @@ _BUILT_IN: Final[Mapping[str, tuple[type[msgspec.Struct], str]]] = {
     "gstreamer": (GstreamerArgs, "Runs a GStreamer pipeline."),
     "media": (MediaArgs, "Converts media with the better of two tools."),
 }
-
-_decode = msgspec.json.decode
 
 
 @routes.get("/tasks", needs=Action.READ_FLEET)
@@ -150,7 +148,7 @@ class WorkersTasks:
             for _, _, status, _, _, _, static, dynamic in rows:
                 # Most workers tell nothing: their metadata is not decoded.
                 if may_claim(status) and SCHEMAS in dynamic:
-                    _add(known, merge_metadata(_decode(dynamic), _decode(static)))
+                    _add(known, metadata_of(static, dynamic))
             self._known = known
         return known
 

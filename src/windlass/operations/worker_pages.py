@@ -9,7 +9,7 @@ import msgspec
 
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
 from windlass.domain.matching.clauses import Clause, parse_clause
-from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, first_mismatch, merge_metadata
+from windlass.domain.matching.matching import ALLOWLIST, DENYLIST, first_mismatch, metadata_of
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.pools.pools import POOL_KEY
 from windlass.domain.rows.views import FleetRow
@@ -35,8 +35,6 @@ STATUSES: Final = ("idle", "busy", *(status.name.lower() for status in list(Work
 MAX_CLAUSES: Final = 20
 MAX_REMEMBERED: Final = 20_000  # workers whose metadata need not be read again
 MAX_COUNTED: Final = 10_000  # ready jobs of each shape
-
-_decode = msgspec.json.decode
 
 
 @routes.get("", needs=Action.READ_FLEET)
@@ -161,7 +159,7 @@ def _by_kind(workers: Iterable[FleetWorker]) -> dict[str, dict[str, int]]:
 
 @lru_cache(MAX_REMEMBERED)
 def _place(static: str, dynamic: str) -> _Place:
-    metadata = merge_metadata(_decode(dynamic), _decode(static))
+    metadata = metadata_of(static, dynamic)
     pool = metadata.get(POOL_KEY)
     return _Place(pool, pool) if isinstance(pool, str) else _Place(_system(metadata), None)
 
@@ -176,7 +174,7 @@ def _system(metadata: Mapping[str, Any]) -> str:
 
 def _meets(row: FleetRow, clauses: Sequence[Clause], who: Identity) -> bool:
     """Returns whether a worker meets clauses, by what the caller may see of its metadata."""
-    metadata = merge_metadata(_decode(row[7]), _decode(row[6]))
+    metadata = metadata_of(*row[6:])
     if not may(who, Action.READ_FLEET, FLEET):
         metadata = visible_metadata(metadata, who)
     for listed in (DENYLIST, ALLOWLIST):  # They are about tasks.

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 from windlass.domain.lifecycle.timeouts import (
     RunLimits,
     TimeoutPolicy,
-    assigned_deadline_ms,
     backstop_ms,
     idle_timeout_ms,
-    is_assigned_overdue,
-    is_running_overdue,
     limits_for,
     run_deadline_ms,
     run_timeout_ms,
@@ -85,12 +82,6 @@ def test_other_jobs_have_one_on_run_time() -> None:
     assert both == RunLimits(run_ms=9_000, idle_ms=50)
 
 
-def test_an_unstarted_attempt_is_overdue_after_its_five_minutes_without_grace() -> None:
-    assert assigned_deadline_ms(DEFAULT, 1_000) == 301_000
-    assert not is_assigned_overdue(DEFAULT, 1_000, now_ms=300_999)
-    assert is_assigned_overdue(DEFAULT, 1_000, now_ms=301_000)
-
-
 def test_the_start_stands_in_for_activity_until_there_is_some() -> None:
     limits = RunLimits(run_ms=None, idle_ms=500)
     assert run_deadline_ms(limits, 1_000, None) == 1_500
@@ -105,14 +96,8 @@ def test_the_earlier_limit_counts_and_none_never_ends() -> None:
 
 
 def overdue(limits: RunLimits, now_ms: int, last_activity_at_ms: int | None = None) -> bool:
-    return is_running_overdue(
-        limits,
-        started_at_ms=1_000,
-        last_activity_at_ms=last_activity_at_ms,
-        now_ms=now_ms,
-        term_grace_ms=10_000,
-        heartbeat_interval_ms=30_000,
-    )
+    deadline = run_deadline_ms(limits, 1_000, last_activity_at_ms)
+    return deadline is not None and now_ms >= backstop_ms(deadline, 10_000, 30_000)
 
 
 def test_the_server_waits_for_the_agent_by_grace_and_one_heartbeat() -> None:

@@ -112,11 +112,6 @@ def limits_for(
     return RunLimits(run_timeout_ms(policy, task, duration_ms, own_run_ms, queue_ms), idle_ms)
 
 
-def assigned_deadline_ms(policy: TimeoutPolicy, assigned_at_ms: int) -> int:
-    """Returns when an unstarted attempt is overdue; it has no process, so it needs no grace."""
-    return assigned_at_ms + policy.assigned_ms
-
-
 def run_deadline_ms(
     limits: RunLimits, started_at_ms: int, last_activity_at_ms: int | None
 ) -> int | None:
@@ -133,27 +128,6 @@ def run_deadline_ms(
 def backstop_ms(deadline_ms: int, term_grace_ms: int, heartbeat_interval_ms: int) -> int:
     """Returns when the server acts on a deadline that the agent should have enforced."""
     return deadline_ms + term_grace_ms + heartbeat_interval_ms
-
-
-def is_assigned_overdue(policy: TimeoutPolicy, assigned_at_ms: int, now_ms: int) -> bool:
-    """Returns True if an attempt has been `assigned` for too long."""
-    return now_ms >= assigned_deadline_ms(policy, assigned_at_ms)
-
-
-def is_running_overdue(
-    limits: RunLimits,
-    *,
-    started_at_ms: int,
-    last_activity_at_ms: int | None,
-    now_ms: int,
-    term_grace_ms: int,
-    heartbeat_interval_ms: int,
-) -> bool:
-    """Returns True if the server must time out a running attempt that its agent did not."""
-    deadline_ms = run_deadline_ms(limits, started_at_ms, last_activity_at_ms)
-    if deadline_ms is None:
-        return False
-    return now_ms >= backstop_ms(deadline_ms, term_grace_ms, heartbeat_interval_ms)
 
 
 DEADLINE = "deadline"

@@ -7,7 +7,7 @@ a job, so results can be cached per (metadata digest, shape).
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from operator import ge, gt, le, lt
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -45,6 +45,7 @@ __all__ = [
     "first_mismatch",
     "merge_metadata",
     "metadata_digest",
+    "metadata_of",
     "mismatches",
     "parse_clause",
     "resource_key",
@@ -92,6 +93,12 @@ def merge_metadata(
     merged = {**dynamic, **static}
     limit_amounts(merged)
     return merged
+
+
+def metadata_of(static: str, dynamic: str) -> dict[str, Any]:
+    """Returns what matching uses of a worker, from its metadata as they are stored."""
+    decode = msgspec.json.decode
+    return merge_metadata(decode(dynamic), decode(static))
 
 
 def metadata_digest(metadata: Mapping[str, object]) -> str:

@@ -20,6 +20,7 @@ from windlass.domain.lifecycle.failures import (
     classify,
 )
 from windlass.domain.lifecycle.states import ASSIGNED, COMPLETED, RUNNING, TIMED_OUT
+from windlass.domain.lifecycle.timeouts import RunLimits, backstop_ms, run_deadline_ms
 from windlass.domain.matching.probation import Trouble
 from windlass.domain.matching.suspects import NOBODY, Company
 from windlass.domain.rows.records import (
@@ -297,14 +298,11 @@ def _may_retry(item: Item, lease: Lease, limit: int) -> bool:
 
 def run_deadline(work: Work, lease: Lease, started_at: int, activity_at: int | None) -> int | None:
     """Returns when the server ends an attempt whose agent did not; None: never."""
-    ends = []
-    if lease.timeout_ms is not None:
-        ends.append(started_at + lease.timeout_ms)
-    if lease.idle_ms is not None:
-        ends.append((started_at if activity_at is None else activity_at) + lease.idle_ms)
-    if not ends:
+    limits = RunLimits(lease.timeout_ms, lease.idle_ms)
+    deadline = run_deadline_ms(limits, started_at, activity_at)
+    if deadline is None:
         return None
-    return min(ends) + work.config.term_grace_ms + work.config.heartbeat_interval_ms
+    return backstop_ms(deadline, work.config.term_grace_ms, work.config.heartbeat_interval_ms)
 
 
 def _finish(

@@ -11,7 +11,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from windlass.domain.explain.waiting_time import (
     CAUSES,
@@ -36,7 +36,7 @@ from windlass.domain.lifecycle.states import (
     QUEUED,
     STATE_BY_CODE,
 )
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.matching.shapes import Shape, can_run, opens_at, read_starts
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
@@ -46,7 +46,7 @@ from windlass.domain.values.quantities import format_moment, readable_duration
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.transaction.catalog import Catalog
-from windlass.engine.verify.past import WorkerPast, apply_worker_event
+from windlass.engine.verify.past import WorkerPast, apply_worker_event, workers_from
 from windlass.store.sql.transaction import ReadTx
 
 FLEET_EVENTS: Final = 100_000  # maximum events about workers and queues that we read
@@ -214,18 +214,13 @@ class _TimeAccount:
     async def _workers_before(self, workers: set[int]) -> dict[int, WorkerPast]:
         """Returns the workers as of the last event that retention removed."""
         ids = sorted({*workers, *(row.id for row in await self._tx.workers.all())})
-        found: dict[int, WorkerPast] = {}
-        for row in await self._tx.retention.baseline(int(BaselineKind.WORKER), ids):
-            past = found[row.id] = WorkerPast()
-            for name, value in json.loads(row.body).items():
-                setattr(past, name, value)
-        return found
+        return workers_from(await self._tx.retention.baseline(int(BaselineKind.WORKER), ids))
 
     def _is_able(self, past: WorkerPast) -> bool:
         if past.removed or past.status != WorkerStatus.ONLINE or past.dynamic is None:
             return False
-        static: dict[str, Any] = json.loads(past.static or "{}")
-        return can_run(self._shape, merge_metadata(json.loads(past.dynamic), static)) is None
+        metadata = metadata_of(past.static or "{}", past.dynamic)
+        return can_run(self._shape, metadata) is None
 
     # Limits
 

@@ -16,7 +16,7 @@ from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import QUEUED, REJECTED
 from windlass.domain.matching.functions import START as FUNCTIONS
 from windlass.domain.matching.functions import with_functions_of
-from windlass.domain.matching.matching import merge_metadata, metadata_digest
+from windlass.domain.matching.matching import metadata_digest, metadata_of
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import PoolState, Template, template_of
@@ -55,9 +55,8 @@ async def read_fleet(tx: ReadTx) -> Fleet:
         if row.worker in known:
             now = known[WorkerId(row.worker)]
             reported[now.static, as_reported(row.dynamic, now.dynamic)] = None
-    decode = msgspec.json.decode
-    merged = (merge_metadata(decode(dynamic), decode(static)) for static, dynamic in reported)
-    return Fleet(tuple(merged), len(workers), await read_templates(tx))
+    profiles = tuple(metadata_of(static, dynamic) for static, dynamic in reported)
+    return Fleet(profiles, len(workers), await read_templates(tx))
 
 
 def as_reported(past: str, now: str) -> str:

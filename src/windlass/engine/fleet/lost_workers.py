@@ -9,11 +9,11 @@ from windlass.domain.lifecycle.states import ASSIGNED, RUNNING, TIMED_OUT
 from windlass.domain.matching.workers import LEASED, WorkerStatus, offline
 from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import Lease, Worker
-from windlass.domain.values.ids import ShapeId, WorkflowId
 from windlass.domain.values.quantities import counted, format_duration
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.fleet.workers import end_leases
 from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.deadlines import time_out
 from windlass.engine.transaction.unit_of_work import Work
 
 _ONLINE = (WorkerStatus.ONLINE,)
@@ -147,22 +147,12 @@ async def end_overdue(work: Work) -> int:
             reason = "Assigned, but never started"
             closing.fail(facts[job], lease, Failure(FailureClass.TIMEOUT, reason))
         elif lease.state == RUNNING:
-            _time_out(work, facts[job].shape, facts[job].workflow, lease)
+            time_out(work, facts[job], lease, "Timed out")
             stopping.append(job)
     if stopping:
         await work.tx.leases.mark(stopping, TIMED_OUT, "Timed out")
     await closing.write()
     return len(stopping) + len(assigned)
-
-
-def _time_out(work: Work, shape: ShapeId, workflow: WorkflowId | None, lease: Lease) -> None:
-    activity = lease.last_activity_at
-    work.move(
-        lease.job, shape, workflow, lease.attempt, RUNNING, TIMED_OUT, "Timed out",
-        worker=lease.worker, incarnation=lease.incarnation, data={"last_activity": activity},
-    )  # fmt: skip
-    work.effects.count("timeouts")
-    work.effects.pokes.append(lease.worker)
 
 
 async def refill_limits(work: Work) -> int:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol, runtime_checkable
 import msgspec
 
 from windlass.domain.lifecycle.states import STATE_BY_CODE
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.rows.events import Event, EventKind, Level, WorkerName, level_of, render
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.quantities import counted
@@ -85,7 +85,7 @@ class EventReader:
 
 async def number_before(store: Store, at: int) -> int:
     """Returns the number of the last event before a time."""
-    return await store.read(lambda tx: _bisect(tx, at))
+    return await store.read(lambda tx: last_before(tx, at))
 
 
 async def number_before_last(store: Store, select: Select, last: int, after: int) -> int:
@@ -112,7 +112,8 @@ async def _read_between(store: Store, after: int, end: int) -> list[Event]:
     return [event for event in events if event.seq <= end]
 
 
-async def _bisect(tx: ReadTx, at: int) -> int:
+async def last_before(tx: ReadTx, at: int) -> int:
+    """Does the same within a read."""
     low, high = 0, await tx.log.newest()
     while low < high:
         middle = (low + high) // 2
@@ -221,7 +222,5 @@ def _kind_of(kind: int, source: int, to: int) -> str:
 
 
 def _name_of(worker: Worker) -> WorkerName:
-    metadata = merge_metadata(
-        msgspec.json.decode(worker.dynamic), msgspec.json.decode(worker.static)
-    )
+    metadata = metadata_of(worker.static, worker.dynamic)
     return WorkerName(worker.name, str(metadata.get(HOSTNAME) or worker.name))

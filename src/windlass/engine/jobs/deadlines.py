@@ -158,14 +158,14 @@ async def _end_leased(
         elif lease.state == ASSIGNED:
             closing.fail(fact, lease, Failure(FailureClass.TIMEOUT, why.reason))
         elif lease.state == RUNNING and why is Late.FINISH:
-            _record_timeout(work, fact, lease, why.reason)
+            time_out(work, fact, lease, why.reason)
             stopping.append(fact.id)
     if stopping:
         await work.tx.leases.mark(stopping, TIMED_OUT, Late.FINISH.reason)
     await closing.write()
 
 
-def _record_timeout(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
+def time_out(work: Work, fact: JobFacts, lease: Lease, reason: str) -> None:
     """Records the timeout: the process has to stop, and the job ends with it."""
     activity = lease.last_activity_at
     work.move(

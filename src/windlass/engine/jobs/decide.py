@@ -22,16 +22,17 @@ from windlass.domain.lifecycle.states import (
 )
 from windlass.domain.rows.records import JobFacts, Wait
 from windlass.domain.values.errors import Conflict, existing
-from windlass.engine.jobs.close import end_without_attempt
+from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.dependents import (
+    chains_of,
     hold_back,
     hold_waits,
-    jobs_ended,
     meet,
     newest_of,
     release,
 )
-from windlass.engine.jobs.priority import pass_on_ended, ranks_of
+from windlass.engine.jobs.places import Withdrawn
+from windlass.engine.jobs.priority import ranks_of
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
@@ -65,7 +66,7 @@ async def decide(work: Work, job: int) -> None:
         await work.catalog.know(work.tx, [facts.shape])
         await _release(work, facts, wait._replace(unmet=0, manual=0))
         return
-    await _skip(work, facts, f"Its condition does not hold: {condition}")
+    await _end_blocked(work, facts, wait, f"Its condition does not hold: {condition}", SKIPPED)
 
 
 async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | None:
@@ -77,7 +78,7 @@ async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | N
     """
     found = await newest_of(tx, [ref for ref in spec.after_any if isinstance(ref, int)])
     for ref in [ref for ref, fact in found.items() if fact.is_open]:
-        chain = await _chain(tx, ref)
+        chain = (await chains_of(tx, [ref]))[ref]
         if await _is_dependent(tx, job, [fact.id for fact in chain]):
             return None
         ended = [fact for fact in chain if not fact.is_open]
@@ -85,19 +86,6 @@ async def _needs(tx: ReadTx, job: int, spec: JobSpec) -> dict[int, JobFacts] | N
             return None
         found[ref] = ended[-1]
     return found
-
-
-async def _chain(tx: ReadTx, job: int) -> list[JobFacts]:
-    """Returns a job and those that superseded it, in order."""
-    chain: list[JobFacts] = []
-    ahead: int | None = job
-    while ahead:
-        fact = (await tx.jobs.read([ahead])).get(ahead)
-        if fact is None:
-            break
-        chain.append(fact)
-        ahead = fact.superseded_by
-    return chain
 
 
 async def _is_dependent(tx: ReadTx, job: int, of: Sequence[int]) -> bool:
@@ -117,14 +105,13 @@ async def _release(work: Work, facts: JobFacts, wait: Wait) -> None:
     await release(work, [wait._replace(ticket=wait.ticket._replace(rank=place))])
 
 
-async def _skip(work: Work, facts: JobFacts, reason: str) -> None:
+async def _end_blocked(
+    work: Work, facts: JobFacts, wait: Wait, reason: str, to: int, actor: str | None = None
+) -> None:
+    """Ends a job that was taken out of `waits`."""
     await work.catalog.know(work.tx, [facts.shape])
-    work.move(facts.id, facts.shape, facts.workflow, facts.attempt, BLOCKED, SKIPPED, reason)
-    end = end_without_attempt(facts, SKIPPED, work.now, reason)
-    await work.tx.jobs.end([end])
-    await jobs_ended(work, [facts], [end])
-    pass_on_ended(work, [(facts.id, facts.flags)])
-    work.effects.ended.append(facts.id)
+    gone = Withdrawn(facts, BLOCKED, wait.ticket, wait)
+    await end_waiting(work, [gone], reason, actor, to)
 
 
 async def _ended(tx: ReadTx, spec: JobSpec, needs: Mapping[int, JobFacts]) -> list[Ended]:
@@ -162,18 +149,10 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
         if not accept and facts.state == ABORTED:
             return Unblocked(job, False)
         raise Conflict("not_waiting", f"job {job} is not waiting for an operator")
-    await work.catalog.know(work.tx, [facts.shape])
     if accept:
+        await work.catalog.know(work.tx, [facts.shape])
         await meet(work, {job: 1}, manual=True)
-        return Unblocked(job, True)
-    await work.tx.places.take_waits([job])
-    work.move(
-        facts.id, facts.shape, facts.workflow, facts.attempt, BLOCKED, ABORTED, reason,
-        actor=actor,
-    )  # fmt: skip
-    end = end_without_attempt(facts, ABORTED, work.now, reason)
-    await work.tx.jobs.end([end])
-    await jobs_ended(work, [facts], [end])
-    pass_on_ended(work, [(job, facts.flags)])
-    work.effects.ended.append(job)
+    else:
+        await work.tx.places.take_waits([job])
+        await _end_blocked(work, facts, wait, reason, ABORTED, actor)
     return Unblocked(job, True)

@@ -178,13 +178,19 @@ async def _note_released(work: Work, tickets: Sequence[Ticket]) -> None:
         work.count_moves(shape, workflow, BLOCKED, QUEUED, alike)
 
 
-async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
-    """Returns the last existing successor of each of these jobs."""
-    found: dict[int, JobFacts] = {}
+async def chains_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, list[JobFacts]]:
+    """Returns each of these jobs that exists, with those that superseded it, in order."""
+    chains: dict[int, list[JobFacts]] = {}
     ahead = {job: job for job in jobs}
     while ahead:
         facts = await tx.jobs.read(sorted(set(ahead.values())))
         moved = {job: facts[last] for job, last in ahead.items() if last in facts}
-        found.update(moved)
+        for job, fact in moved.items():
+            chains.setdefault(job, []).append(fact)
         ahead = {job: fact.superseded_by for job, fact in moved.items() if fact.superseded_by}
-    return found
+    return chains
+
+
+async def newest_of(tx: ReadTx, jobs: Iterable[int]) -> dict[int, JobFacts]:
+    """Returns the last existing successor of each of these jobs."""
+    return {job: chain[-1] for job, chain in (await chains_of(tx, jobs)).items()}

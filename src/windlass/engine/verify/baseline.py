@@ -14,7 +14,7 @@ from windlass.domain.lifecycle.states import ACTIVE_CODES, ASSIGNED
 from windlass.domain.lifecycle.workflow_state import FORGIVEN, ended_badly
 from windlass.domain.rows.events import BaselineKind, BaselineRow
 from windlass.domain.rows.records import JobRecord
-from windlass.engine.verify.past import JobPast, LimitPast, Past, WorkerPast, WorkflowPast
+from windlass.engine.verify.past import JobPast, LimitPast, Past, WorkerPast, WorkflowPast, filled
 from windlass.engine.verify.replay import Replay
 
 _JOB: Final = JobPast.__slots__
@@ -43,13 +43,13 @@ def load(replay: Replay, rows: Iterable[BaselineRow], counting: bool = True) -> 
                 queue = past.holdings.queue(name)
                 queue.max_running, queue.max_per_worker = running, per_worker
         elif row.kind == BaselineKind.JOB:
-            past.jobs[row.id] = _filled(JobPast(), body)
+            past.jobs[row.id] = filled(JobPast(), body)
         elif row.kind == BaselineKind.WORKER:
-            past.workers[row.id] = _filled(past.worker(row.id), body)
+            past.workers[row.id] = filled(past.worker(row.id), body)
         elif row.kind == BaselineKind.WORKFLOW:
-            past.workflows[row.id] = _filled(past.workflow(row.id), body)
+            past.workflows[row.id] = filled(past.workflow(row.id), body)
         elif row.kind == BaselineKind.LIMIT:
-            past.limits[row.id] = _filled(past.limit(row.id), body)
+            past.limits[row.id] = filled(past.limit(row.id), body)
     for job, logged in past.jobs.items():
         known = replay.known.jobs.get(job)
         logged.tries = [(number, worker, run) for number, worker, run in logged.tries]
@@ -131,12 +131,6 @@ def _hold(replay: Replay, record: JobRecord, logged: JobPast) -> None:
     if logged.state in ACTIVE_CODES and shape in replay.known.shapes:
         queue = replay.known.shapes[shape].queue
         replay.past.holdings.take(logged.worker, shape, queue, 1)
-
-
-def _filled(target: Any, body: dict[str, Any]) -> Any:
-    for name, value in body.items():
-        setattr(target, name, value)
-    return target
 
 
 def _rows(

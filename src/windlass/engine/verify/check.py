@@ -10,8 +10,6 @@ from bisect import insort
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
-
 from windlass.domain.config import Config
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import (
@@ -26,7 +24,7 @@ from windlass.domain.lifecycle.states import (
     TRANSITION_CODES,
 )
 from windlass.domain.matching.indices import read_indices
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.matching.room import Room
 from windlass.domain.matching.shapes import Shape, is_gated, room_in
 from windlass.domain.matching.workers import may_claim
@@ -241,11 +239,12 @@ def _lacking(replay: Replay, shape: Shape, worker: int, per_worker: int) -> str 
         return None
     lacking = None
     for dynamic, static in ((logged.dynamic, logged.static), (row.dynamic, row.static)):
-        merged = merge_metadata(
-            msgspec.json.decode(row.dynamic if dynamic is None else dynamic),
-            msgspec.json.decode(row.static if static is None else static),
+        room = Room(
+            metadata_of(
+                row.static if static is None else static,
+                row.dynamic if dynamic is None else dynamic,
+            )
         )
-        room = Room(merged)
         for number, jobs in replay.past.holdings.held(worker).items():
             room.take(replay.known.shapes[ShapeId(number)], jobs)
         lack = room.lacks(shape, per_worker)

@@ -6,22 +6,29 @@ violations.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.job.job import DEFAULT_NAMESPACE
-from windlass.domain.lifecycle.states import ACTIVE_CODES, TERMINAL_CODES
+from windlass.domain.lifecycle.states import (
+    ACTIVE_CODES,
+    ASSIGNED,
+    CANCELING,
+    QUEUED,
+    RETRYING,
+    TERMINAL_CODES,
+)
 from windlass.domain.lifecycle.workflow_state import COUNTS, WorkflowState
-from windlass.domain.matching.matching import merge_metadata
+from windlass.domain.matching.matching import metadata_of
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import WorkerStatus
-from windlass.domain.rows.events import Event
+from windlass.domain.rows.events import BaselineRow, Event, is_hand_back
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.ids import ShapeId
 from windlass.store.sql.snapshot import Snapshot
@@ -95,6 +102,28 @@ class JobPast:
         return self.state in TERMINAL_CODES
 
 
+def apply_move(job: JobPast, event: Event, data: Mapping[str, Any]) -> None:
+    """Applies a transition of a job."""
+    if event.source == 0:
+        job.adjustment = data.get("adjustment", 0)
+        job.supersedes = data.get("supersedes")
+    if event.to == ASSIGNED:
+        job.attempt, job.worker, job.incarnation = event.attempt, event.worker, event.incarnation
+    elif event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES:
+        job.closed = event.attempt
+        if event.to not in TERMINAL_CODES:
+            job.tries.append((event.attempt, event.worker, event.incarnation))
+    if event.to == CANCELING:
+        job.told_to_stop = True
+    counts = data.get("counts")
+    job.failed += counts == "failed"
+    job.lost += counts == "lost"
+    # The return that fails a job is not counted: it is the one beyond the limit.
+    job.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
+    job.handed_back += is_hand_back(event, data)
+    job.state = event.to
+
+
 @dataclass(slots=True, eq=False)
 class WorkerPast:
     """One worker after the events so far."""
@@ -133,6 +162,11 @@ def apply_worker_event(worker: WorkerPast, event: Event, data: Mapping[str, Any]
         worker.static = json.dumps(data["static"])
 
 
+def workers_from(baseline: Iterable[BaselineRow]) -> dict[int, WorkerPast]:
+    """Returns the workers as of the last event that retention removed."""
+    return {row.id: filled(WorkerPast(), json.loads(row.body)) for row in baseline}
+
+
 @dataclass(slots=True, eq=False)
 class WorkflowPast:
     """One workflow after the events so far."""
@@ -154,6 +188,16 @@ class LimitPast:
         """Sets the maximum from a submit; of several at the same time the largest counts."""
         self.max = max(value, self.max) if at == self.set_at else value
         self.set_at = at
+
+
+T = TypeVar("T")
+
+
+def filled(past: T, body: Mapping[str, Any]) -> T:
+    """Sets what a row of the baseline says."""
+    for name, value in body.items():
+        setattr(past, name, value)
+    return past
 
 
 class Past:
@@ -231,8 +275,8 @@ class SnapshotIndex:
         key = shape, dynamic, static
         known = self._matches.get(key)
         if known is None:
-            merged = merge_metadata(msgspec.json.decode(dynamic), msgspec.json.decode(static))
-            known = self._matches[key] = can_run(self.shapes[ShapeId(shape)], merged) is None
+            metadata = metadata_of(static, dynamic)
+            known = self._matches[key] = can_run(self.shapes[ShapeId(shape)], metadata) is None
         return known
 
 

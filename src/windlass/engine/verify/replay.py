@@ -5,19 +5,19 @@ from typing import Any
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
-from windlass.domain.lifecycle.states import (
-    ACTIVE_CODES,
-    ASSIGNED,
-    CANCELING,
-    QUEUED,
-    RETRYING,
-    TERMINAL_CODES,
-)
+from windlass.domain.lifecycle.states import ACTIVE_CODES, ASSIGNED
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
-from windlass.domain.rows.events import Event, EventKind, is_hand_back
+from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
 from windlass.engine.verify.compare import note_pool, note_start
-from windlass.engine.verify.past import Findings, JobPast, Past, SnapshotIndex, apply_worker_event
+from windlass.engine.verify.past import (
+    Findings,
+    JobPast,
+    Past,
+    SnapshotIndex,
+    apply_move,
+    apply_worker_event,
+)
 from windlass.ports.loop_time import LongList, give_way_if_long
 
 # Checks one transition of one job before it is applied.
@@ -76,30 +76,9 @@ class Replay:
         row = self.known.jobs.get(event.job)
         if row is not None:
             self._count(row.facts, job, event, data)
-        if event.to == ASSIGNED:
-            job.attempt, job.worker, job.incarnation = (
-                event.attempt, event.worker, event.incarnation,
-            )  # fmt: skip
-        elif event.source in ACTIVE_CODES and event.to not in ACTIVE_CODES:
-            job.closed = event.attempt
-            if event.to not in TERMINAL_CODES:
-                job.tries.append((event.attempt, event.worker, event.incarnation))
-        if event.to == CANCELING:
-            job.told_to_stop = True
-        self._count_tries(job, event, data)
-        job.state = event.to
-
-    def _count_tries(self, job: JobPast, event: Event, data: dict[str, Any]) -> None:
-        counts = data.get("counts")
-        job.failed += counts == "failed"
-        job.lost += counts == "lost"
-        # The return that fails a job is not counted: it is the one beyond the limit.
-        job.returned += counts == "returned" and event.to in (QUEUED, RETRYING)
-        job.handed_back += is_hand_back(event, data)
         if event.source == 0:
             job.base = data["base"] if "base" in data else self._own_base(event.job)
-            job.adjustment = data.get("adjustment", 0)
-            job.supersedes = data.get("supersedes")
+        apply_move(job, event, data)
 
     def _own_base(self, job: int) -> int:
         """Returns the base priority of a spec; the log holds it only if it came from elsewhere."""
