@@ -1,5 +1,15 @@
 -- What attempts took, deadlines, figures over time: the statements that only PostgreSQL runs.
 
+-- name: look_until
+-- The end of the row that holds the last of the next few events, and no further than what is old enough:
+-- a number may become visible late, but not that late.
+SELECT coalesce(max(seq), $1::bigint) FROM (
+    SELECT seq, at, sum(size) OVER (ORDER BY seq) - size AS before FROM (
+        SELECT seq, at, coalesce(cardinality(jobs), 1) * CASE WHEN via IS NULL THEN 1 ELSE 2 END AS size
+        FROM events WHERE seq > $1 ORDER BY seq LIMIT $3
+    ) AS next
+) AS counted WHERE at <= $2 AND before < $3;
+
 -- name: completed_between
 -- An end is written once, so each job occurs once; state 8 is completed.
 SELECT j.shape, j.finished_at - j.started_at, coalesce(u.peak_memory, 0), j.spec

@@ -1,12 +1,5 @@
 -- What attempts took, deadlines, figures over time.
 
--- name: look_until
--- The last of the next few events, and no further than what is old enough: a number may
--- become visible late, but not that late.
-SELECT coalesce(max(seq), $1::bigint) FROM (
-    SELECT seq, at FROM events WHERE seq > $1 ORDER BY seq LIMIT $3
-) AS next WHERE at <= $2;
-
 -- name: move_statistics_on
 -- The row's lock makes another server's round wait, which then finds it advanced.
 INSERT INTO meta (name, value) VALUES ('statistics_seq', $2)

@@ -1,5 +1,12 @@
 -- What attempts took, deadlines, figures over time: the statements that only SQLite runs.
 
+-- name: look_until
+-- The last of the next few events, and no further than what is old enough: a number may
+-- become visible late, but not that late.
+SELECT coalesce(max(seq), ?1) FROM (
+    SELECT seq, at FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?3
+) AS next WHERE at <= ?2;
+
 -- name: completed_between
 -- An end is written once, so each job occurs once; state 8 is completed.
 SELECT j.shape, o.finished_at - o.started_at, ifnull(u.peak_memory, 0), j.spec
