@@ -1,6 +1,7 @@
 """Events that share a row of the log: fewer rows are written, and each event is still found."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -10,6 +11,8 @@ from tests.support.running import run
 from windlass.domain.lifecycle.states import NEW_CODE, State
 from windlass.domain.rows.events import Event, Moves
 from windlass.store.postgres.store import PostgresStore
+from windlass.store.sql.statistics import Moved
+from windlass.store.sql.transaction import ReadTx
 
 T = TypeVar("T")
 STATES = (State.QUEUED, State.ASSIGNED, State.RUNNING, State.COMPLETED)
@@ -17,10 +20,15 @@ QUEUED, ASSIGNED, RUNNING, COMPLETED = (state.code for state in STATES)
 CLAIM = ((QUEUED, ASSIGNED), (ASSIGNED, RUNNING))
 PATH = list(pairwise([NEW_CODE, QUEUED, ASSIGNED, RUNNING, COMPLETED]))
 WIDE = 450  # more than fit into two rows
+MAX_IN_ROW = 400
 
 
 def moves(jobs: Sequence[int], *steps: tuple[int, int], attempts: Sequence[int] = ()) -> Moves:
     return Moves(1_000, 7, 1, steps, jobs, attempts or [1] * len(jobs))
+
+
+async def some_moves(tx: ReadTx, after: int) -> Moved:
+    return await tx.series.moves(after, 5_000, 100)
 
 
 async def number_of_rows(store: PostgresStore) -> int:
@@ -52,6 +60,26 @@ def test_a_batch_of_plain_jobs_writes_three_rows(open_store: OpenStore) -> None:
             return await number_of_rows(agent.store) - before
 
     assert run(check()) == 4 * 3
+
+
+def test_a_loop_reads_hardly_more_events_at_once_than_it_asks_for(open_store: OpenStore) -> None:
+    """A row counts as often as it has events; one that begins within the count is read whole."""
+
+    async def check(store: PostgresStore) -> list[list[int]]:
+        for _ in range(3):
+            await store.transact(lambda tx: tx.flow.log(moves(range(1, WIDE + 1), *CLAIM)))
+        after = 0
+        read: list[list[int]] = []
+        while True:
+            looked = await store.read(partial(some_moves, after=after))
+            if looked.upto == after:
+                return read
+            read.append([move.seq for move in looked.moves])
+            after = looked.upto
+
+    read = on_store(open_store, check)
+    assert [seq for chunk in read for seq in chunk] == list(range(1, 6 * WIDE + 1))
+    assert max(map(len, read)) <= 100 + MAX_IN_ROW
 
 
 def test_events_that_share_a_row_are_told_one_by_one(open_store: OpenStore) -> None:
