@@ -49,7 +49,8 @@ from windlass.worker.isolation.process import (
 from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient, kill_leftovers
-from windlass.worker.keeper.kept_process import KeptProcess, Program, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
@@ -219,7 +220,7 @@ class LocalMachine:
         except OSError as error:
             hiding = Hiding(OPEN, error.strerror or str(error))
         modes.walls = {OWN_FILES: hiding.way, SIGNALS: signals_kept_by()}
-        modes.plain = RunAs(apart=True, kept_out=hiding.way != OPEN)
+        modes.plain = Start(apart=True, kept_out=hiding.way != OPEN)
         if hiding.reason and modes.default == WEAKEST:
             log.warning("own_files_open_to_jobs", reason=hiding.reason)
 
@@ -304,7 +305,7 @@ class LocalMachine:
         if self.isolation.default == WEAKEST:
             program = Program(
                 argv=tuple(argv), env=dict(env), cwd=str(cwd), limits=limits,
-                run_as=self.isolation.plain,
+                start=self.isolation.plain,
             )  # fmt: skip
             process = self._keeper.spawn(program, stdin=stdin)
         else:

@@ -45,7 +45,8 @@ from windlass.worker.isolation.container_engine import (
 )
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
-from windlass.worker.keeper.kept_process import Ended, Program, RunAs
+from windlass.worker.keeper.kept_process import Ended, Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
 
@@ -168,12 +169,12 @@ class Contained:
             argv=(*self._engine.command, *run_arguments(self._engine, container)),
             env={**self._engine.env, **variables.inherited, **marked},
             whole=True,
-            run_as=RunAs(outside=name),
+            start=Start(outside=name),
         )
 
     async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
         """Removes the container of an ended program; returns how the program itself ended."""
-        name = program.run_as.outside
+        name = program.start.outside
         # What the daemon reports outweighs the end of the client program.
         asks = ended.code or (ended.code == 0 and self._engine.kind != "podman")
         state = await self._look(name) if asks else None

@@ -48,7 +48,7 @@ def settle(tmp_path: Path) -> Settle:
         contained = Contained(mode, wish, "box")
         given = Program(argv=("work",), env={"OWN": "job"}, cwd=str(tmp_path))
         wrapped = await contained.wrap(given)
-        place = tmp_path / "containers" / wrapped.run_as.outside
+        place = tmp_path / "containers" / wrapped.start.outside
         assert (place / "ender").exists()
         assert (place / "env").read_text().splitlines() == ["SHOP=worker", "OWN=job"]
         return await contained.settle(wrapped, ended, output)
