@@ -14,8 +14,8 @@ from uuid import UUID
 import msgspec
 
 from tests.parsers.parser import Parser, of_text
-from windlass.cli.output.escaping import escape, escape_json, escape_line, escape_log
 from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import escape, escape_json, escape_line, escape_log
 from windlass.client.calls import Answer
 from windlass.client.transport import error_of
 from windlass.clock import RealClock

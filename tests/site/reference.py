@@ -15,9 +15,9 @@ from cyclopts import App, Group
 
 from tests.site.interfaces import http_page, python_page, types_page
 from windlass.cli.commands.start.init import Kind, default_names, render
+from windlass.cli.commands.start.local_server import PLUGINS
 from windlass.cli.options.configuration import CONFIG_VARIABLE, OPTIONS
 from windlass.cli.options.connection import CONNECTION
-from windlass.cli.options.plugin_flags import PLUGINS
 from windlass.cli.output.exit_codes import EXIT_CODES
 from windlass.cli.root import OWN_NAMES, add_plugins, app
 from windlass.domain.access.rights import RANKS, RIGHTS, Action, Right, Role

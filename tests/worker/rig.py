@@ -30,7 +30,6 @@ from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
 from windlass.engine.loops.health import HealthLoop
 from windlass.executors.loading import load_executors
-from windlass.operations.attempts import AttemptSteps
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway
 from windlass.store.sqlite.memory import MemoryStore
@@ -78,7 +77,7 @@ class Rig:
         self.store = MemoryStore(self.clock, "s1")
         self.engine = Engine(self.store, config, RealChance())
         self.files = MemoryFiles()
-        self.gateway = DirectGateway(self.engine, self.files, step=AttemptSteps(self.engine).step)
+        self.gateway = DirectGateway(self.engine, self.files)
         self.bridge = Bridge(self.gateway, folder / "socket")
         self.health = HealthLoop(self.engine)
 

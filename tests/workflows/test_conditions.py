@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.workflows.test_expansion import argv, expanded
-from windlass.workflows.conditions import holds
+from windlass.workflows.conditions import Condition
 from windlass.workflows.nodes import ManyMisdescribed, Misdescribed, Node, Place
 from windlass.workflows.substitution import Budget, Scope
 
@@ -18,9 +18,8 @@ VALUES = {
 
 
 def _holds(condition: str) -> bool:
-    return holds(
-        Node(condition, Place("w.yaml", 7), condition), Scope(VALUES, Budget()), "jobs.a.if"
-    )
+    node = Node(condition, Place("w.yaml", 7), condition)
+    return Condition(node, "jobs.a.if").holds(Scope(VALUES, Budget()))
 
 
 @pytest.mark.parametrize(

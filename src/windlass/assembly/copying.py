@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import apsw
@@ -69,30 +69,6 @@ class TableCopied(NamedTuple):
     digest: str
 
 
-class Tables(Protocol):
-    """One side of a copy, in one transaction."""
-
-    async def used(self) -> bool:
-        """Returns whether the store has anything that would be lost."""
-
-    def read(self, table: str, columns: Sequence[Column]) -> AsyncIterator[list[Row]]:
-        """Yields all rows of a table, in chunks."""
-
-    async def write(self, table: str, columns: Sequence[Column], rows: list[Row]) -> None: ...
-
-    async def clear(self, table: str) -> None:
-        """Removes what an empty store has."""
-
-    async def numbers(self) -> dict[str, int]:
-        """Returns the last number of each sequence, by its name on PostgreSQL."""
-
-    async def go_on_after(self, numbers: dict[str, int]) -> None:
-        """Lets the sequences go on after these numbers."""
-
-    async def retire(self) -> None:
-        """Marks the store, so that no server goes on with it."""
-
-
 class SqliteTables:
     """A file; an open store keeps other programs out of it."""
 
@@ -101,12 +77,14 @@ class SqliteTables:
         self._connection.execute("BEGIN IMMEDIATE")
 
     async def used(self) -> bool:
+        """Returns whether the store has anything that would be lost."""
         return any(
             self._connection.execute(f"SELECT EXISTS (SELECT 1 FROM {table})").get  # nosec B608
             for table in ("jobs", "events", "tokens")
         )
 
     async def read(self, table: str, columns: Sequence[Column]) -> AsyncIterator[list[Row]]:
+        """Yields all rows of a table, in chunks."""
         names = ", ".join(_read_as(table, column.name) for column in columns)
         source = f"{table} AS t"
         if table == "jobs":
@@ -145,9 +123,11 @@ class SqliteTables:
         )
 
     async def clear(self, table: str) -> None:
+        """Removes what an empty store has."""
         self._connection.execute(f"DELETE FROM {table}")  # nosec B608
 
     async def numbers(self) -> dict[str, int]:
+        """Returns the last number of each sequence, by its name on PostgreSQL."""
         saved = dict(self._connection.execute("SELECT name, value FROM sequences"))
         others = saved.pop("", 0)
         found = {_sequence(name): value for name, value in saved.items()}
@@ -158,10 +138,12 @@ class SqliteTables:
         return found | {"": others}
 
     async def go_on_after(self, numbers: dict[str, int]) -> None:
+        """Lets the sequences go on after these numbers."""
         rows = [(_name_of(name), value) for name, value in numbers.items() if value]
         self._connection.executemany("INSERT OR REPLACE INTO sequences VALUES (?, ?)", rows)
 
     async def retire(self) -> None:
+        """Marks the store, so that no server goes on with it."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (BACKUP,))
 
     def commit(self) -> None:
@@ -241,6 +223,9 @@ class PostgresTables:
         )
 
 
+Side = SqliteTables | PostgresTables
+
+
 def _in_sqlite(table: str, column: str) -> bool:
     """Returns whether SQLite's table of that name has the column."""
     return table != "jobs" or column not in ENDED or column in IN_BOTH
@@ -305,7 +290,7 @@ def _name_of(sequence: str) -> str:
 
 
 @asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[SqliteTables | PostgresTables]:
+async def _opened(url: str) -> AsyncIterator[Side]:
     """Opens one side and keeps others out of it; commits unless an error ends it."""
     if not is_postgres(url):
         store = await open_store(url)
@@ -352,9 +337,7 @@ async def copy_store(source: str, target: str) -> list[TableCopied]:
     return copied
 
 
-async def _copy_tables(
-    old: SqliteTables | PostgresTables, new: SqliteTables | PostgresTables
-) -> list[TableCopied]:
+async def _copy_tables(old: Side, new: Side) -> list[TableCopied]:
     """Copies all tables and reads them again."""
     if await new.used():
         message = "the target has jobs, events or tokens already: give an empty database"
@@ -373,7 +356,7 @@ async def _copy_tables(
 
 
 async def _copy_table(
-    old: Tables, new: Tables, table: str, columns: Sequence[Column]
+    old: Side, new: Side, table: str, columns: Sequence[Column]
 ) -> tuple[int, str]:
     """Copies a table; returns how many rows it has, and their digest."""
     await new.clear(table)
@@ -384,16 +367,14 @@ async def _copy_table(
     return digest.result()
 
 
-async def _sum_up(side: Tables, table: str, columns: Sequence[Column]) -> tuple[int, str]:
+async def _sum_up(side: Side, table: str, columns: Sequence[Column]) -> tuple[int, str]:
     digest = _Digest()
     async for chunk in _belonging(side, table, columns):
         digest.add(chunk)
     return digest.result()
 
 
-async def _belonging(
-    side: Tables, table: str, columns: Sequence[Column]
-) -> AsyncIterator[list[Row]]:
+async def _belonging(side: Side, table: str, columns: Sequence[Column]) -> AsyncIterator[list[Row]]:
     """Yields the rows that are about the installation, and not about its database.
 
     Counters come added up: each database has other rows of one.

@@ -8,27 +8,18 @@ from windlass.engine.engine import Engine
 from windlass.engine.files.files import Files
 from windlass.executors.loading import add_named, load_executors
 from windlass.executors.python.executor import PythonExecutor
-from windlass.operations.attempts import AttemptSteps, Children
 from windlass.ports.executor import Executor
 from windlass.worker.agent.agent import Agent
 from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.agent.options import WorkerOptions
 
 
-def direct_gateway(engine: Engine, files: Files) -> DirectGateway:
-    """Returns a gateway to an engine in this process."""
-    return DirectGateway(
-        engine, files, submit=Children(engine).submit, step=AttemptSteps(engine).step
-    )
-
-
 def direct_agent(engine: Engine, files: Files, options: WorkerOptions) -> Agent:
     """Returns an agent that uses the engine directly, without a server."""
-    gateway = direct_gateway(engine, files)
     executors = load_executors(
         imports=options.imports, allowed=options.allowed_imports, apps=options.apps
     )
-    return Agent(gateway, options, executors, RealClock(), RealChance())
+    return _agent(engine, files, options, executors)
 
 
 def own_agent(
@@ -42,10 +33,11 @@ def own_agent(
     executors = load_executors()
     executors["python"] = python or PythonExecutor(env={"PYTHONPATH": path})
     add_named(executors)
-    return Agent(
-        direct_gateway(engine, files),
-        options,
-        executors,
-        RealClock(),
-        RealChance(),
-    )
+    return _agent(engine, files, options, executors)
+
+
+def _agent(
+    engine: Engine, files: Files, options: WorkerOptions, executors: dict[str, Executor]
+) -> Agent:
+    gateway = DirectGateway(engine, files)
+    return Agent(gateway, options, executors, RealClock(), RealChance())

@@ -1,6 +1,5 @@
-"""Translates failures of a disk or a bucket into Windlass errors."""
+"""Translates failures of a bucket into Windlass errors."""
 
-import errno
 import os
 import re
 from typing import Final
@@ -31,16 +30,6 @@ _CAUSES: Final = (
     ("InvalidContentType", "it does not speak TLS; the address may need to start with http://"),
     ("InvalidMessage", "it does not speak TLS; the address may need to start with http://"),
 )
-
-
-def from_disk(error: OSError, where: str) -> StoreUnavailable:
-    """Returns the error for a disk failure; a full disk has its own code."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    message = f"the disk that holds {where} is full: free some space" if full else ""
-    unavailable = StoreUnavailable(message or f"cannot use {where}: {error}", outcome_unknown=False)
-    if full:
-        unavailable.code = "disk_full"
-    return unavailable
 
 
 def from_bucket(error: Exception, where: str) -> WindlassError:

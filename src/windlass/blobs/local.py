@@ -7,6 +7,7 @@ so a slow disk does not block the loop.
 """
 
 import asyncio
+import errno
 import os
 import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -14,8 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final, Literal, TypeVar
 
-from windlass.blobs.faults import from_disk
-from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.errors import InvalidInput, NotFound, StoreUnavailable
 from windlass.ports.blobs import BlobInfo, check_key, check_prefix
 
 T = TypeVar("T")
@@ -23,6 +23,16 @@ T = TypeVar("T")
 CHUNK: Final = 256 * 1024
 TEMPORARY: Final = "tmp"
 PROBE: Final = 64 * 1024  # free bytes that the disk must have
+
+
+def from_disk(error: OSError, where: str) -> StoreUnavailable:
+    """Returns the error for a disk failure; a full disk has its own code."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    message = f"the disk that holds {where} is full: free some space" if full else ""
+    unavailable = StoreUnavailable(message or f"cannot use {where}: {error}", outcome_unknown=False)
+    if full:
+        unavailable.code = "disk_full"
+    return unavailable
 
 
 class LocalBlobs:

@@ -13,7 +13,6 @@ from typing import Any, Final, Self, TypeVar
 import msgspec
 
 from windlass.assembly.backend import Backend, make_backend
-from windlass.assembly.direct_agents import direct_gateway
 from windlass.client.blocking.loop_thread import LoopThread
 from windlass.client.handles import ENDS
 from windlass.client.service import Service
@@ -35,6 +34,7 @@ from windlass.operations.services import Services
 from windlass.store.sql.transaction import ReadTx
 from windlass.store.sqlite.memory import MemoryStore
 from windlass.transactions.catching import Catcher
+from windlass.worker.agent.direct import DirectGateway
 
 T = TypeVar("T")
 STEPS: Final = 20  # minimum number of checks for due work in one advance
@@ -227,7 +227,7 @@ class VirtualFleet:
             CronLoop(engine, backend.schedules.runs), ReactionsLoop(engine, backend.reactions),
         )  # fmt: skip
         place = Place(
-            direct_gateway(engine, backend.files), self.clock, engine.config.result_limit,
+            DirectGateway(engine, backend.files), self.clock, engine.config.result_limit,
             engine.config.log_limit,
         )  # fmt: skip
         self._worker = VirtualWorker(engine, place, self.thread.run)

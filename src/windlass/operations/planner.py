@@ -15,7 +15,7 @@ from windlass.messages.reactions import parse_reactions
 from windlass.operations.parse import job_spec, workflow_spec
 from windlass.workflows.checking import check
 from windlass.workflows.expansion import expand
-from windlass.workflows.format import RELAXED, ROOT
+from windlass.workflows.format import WRITTEN
 from windlass.workflows.nodes import of_plain
 
 OCCASIONS = ("on_success", "on_failure", "on_end")
@@ -32,7 +32,7 @@ class WirePlanner:
         Parameters without a default get placeholder values. Errors that such a value alone
         causes are left for the start of the template.
         """
-        check(of_plain(description), RELAXED[ROOT], RELAXED, "")
+        check(of_plain(description), WRITTEN, "")
         if description.get("namespace") not in (None, namespace):
             raise InvalidInput("namespace", f"that of the template, {namespace}", "another")
         for occasion in OCCASIONS:

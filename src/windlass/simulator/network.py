@@ -6,13 +6,13 @@ direction. A closed connection may go unnoticed at the other end.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import Context
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
 from windlass.domain.values.errors import Unreachable, WindlassError
 from windlass.engine.engine import Engine
+from windlass.simulator.server import Server
 from windlass.simulator.world import World
 
 Request = Callable[[Engine], Awaitable[Any]]
@@ -29,17 +29,6 @@ class Weather(Struct, frozen=True):
     late_ms: int = 8_000
     delay_ms: int = 30
     hang_up_unnoticed: float = 0.0
-
-
-class Target(Protocol):
-    """A server; its requests run in `context`. `engine` is None while it is down."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def engine(self) -> Engine | None: ...
-    @property
-    def context(self) -> Context: ...
 
 
 class Call:
@@ -96,7 +85,7 @@ class Network:
         """Returns whether a closed connection goes unnoticed."""
         return self._world.fault("hang_up_unnoticed", self._weather.hang_up_unnoticed)
 
-    def call(self, source: str, server: Target, request: Request, answer: Answer) -> Call:
+    def call(self, source: str, server: Server, request: Request, answer: Answer) -> Call:
         """Sends a request; `answer` gets the reply or the error, or is never called."""
         call = Call(self, answer)
         if self._arrives(source, server.name, "request_lost", self._weather.lost):
@@ -105,7 +94,7 @@ class Network:
             self._world.after(self._delay(), self._deliver, call, source, server, request)
         return call
 
-    async def ask(self, source: str, server: Target, request: Request, patience_ms: int) -> Any:
+    async def ask(self, source: str, server: Server, request: Request, patience_ms: int) -> Any:
         """Returns the reply, for callers that wait for it; raises `Unreachable` if none comes."""
         replied: asyncio.Future[Any] = self._world.loop.create_future()
         call = self.call(source, server, request, lambda reply: _settle(replied, reply))
@@ -129,7 +118,7 @@ class Network:
             return self._world.between(self._weather.delay_ms, self._weather.late_ms)
         return self._world.between(1, self._weather.delay_ms)
 
-    def _deliver(self, call: Call, source: str, server: Target, request: Request) -> None:
+    def _deliver(self, call: Call, source: str, server: Server, request: Request) -> None:
         if server.engine is None:
             self._reply(call, server.name, source, Unreachable("connection refused"))
             return

@@ -68,18 +68,12 @@ ELSEWHERE: Final = {
 }
 
 
-class AsyncSubmitter(Protocol):
-    """Submits jobs in async code."""
-
-    async def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]: ...
-
-
 class Submitter(Protocol):
-    """Submits jobs and returns their handles."""
+    """A client, as far as it is needed here."""
 
     def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]: ...
 
-    def as_async(self) -> AsyncSubmitter: ...
+    def as_async(self) -> Any: ...
 
 
 class _Registered:
@@ -101,27 +95,31 @@ def failure_of(job: Any) -> Exception:
     return _Registered.failure(job)
 
 
-def default_submitter() -> Submitter:
-    """Returns the job that this code runs in, else the default client."""
-    from windlass.tasks.current import find_current  # imported here, since it imports tasks
-
-    job = find_current()
-    if job is not None:
-        return _Children(job)
+def _default_client() -> Submitter:
     if _Registered.find is None:
         raise Conflict("no_default_client", "import windlass: it has the default client")
     return _Registered.find()
 
 
-class _SubmitsChildren(Protocol):
-    """The current job, as far as it is needed here."""
+def _submit(jobs: Sequence[JobSpec]) -> list[Any]:
+    """Submits as children of the job that this code runs in, else with the default client."""
+    from windlass.tasks.current import find_current  # imported here, since it imports tasks
 
-    @property
-    def job(self) -> int: ...
+    job = find_current()
+    if job is None:
+        return _default_client().submit_many(jobs)
+    return [ChildJob(number) for number in job.submit_many(jobs)]
 
-    def submit_many(self, jobs: Sequence[JobSpec]) -> list[int]: ...
 
-    async def submit_many_async(self, jobs: Sequence[JobSpec]) -> list[int]: ...
+async def _submit_async(jobs: Sequence[JobSpec]) -> list[Any]:
+    """Does the same in async code."""
+    from windlass.tasks.current import find_current
+
+    job = find_current()
+    if job is None:
+        made: list[Any] = await _default_client().as_async().submit_many(jobs)
+        return made
+    return [AsyncChildJob(number) for number in await job.submit_many_async(jobs)]
 
 
 class ChildJob:
@@ -195,27 +193,6 @@ class AsyncChildJob(ChildJob):
         return value
 
 
-class _Children:
-    """Implements both submitters inside a job."""
-
-    def __init__(self, job: _SubmitsChildren) -> None:
-        self._job = job
-
-    def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]:
-        return [ChildJob(number) for number in self._job.submit_many(jobs)]
-
-    def as_async(self) -> AsyncSubmitter:
-        return _AsyncChildren(self._job)
-
-
-class _AsyncChildren:
-    def __init__(self, job: _SubmitsChildren) -> None:
-        self._job = job
-
-    async def submit_many(self, jobs: Sequence[JobSpec], /) -> list[Any]:
-        return [AsyncChildJob(number) for number in await self._job.submit_many_async(jobs)]
-
-
 class Submits(Generic[P, R_co]):
     """What can be called as a job."""
 
@@ -227,14 +204,14 @@ class Submits(Generic[P, R_co]):
         """Submits a call with the default client; inside a job, as a child of that job."""
         job = self.job(*args, **kwargs)
         with about_one(job):
-            (made,) = default_submitter().submit_many([job])
+            (made,) = _submit([job])
         return cast("JobHandle[R_co]", made)
 
     async def submit_async(self, /, *args: P.args, **kwargs: P.kwargs) -> "AsyncJob[R_co]":
         """Does the same in async code, in any event loop."""
         job = self.job(*args, **kwargs)
         with about_one(job):
-            (made,) = await default_submitter().as_async().submit_many([job])
+            (made,) = await _submit_async([job])
         return cast("AsyncJob[R_co]", made)
 
     def map(self, *arguments: Iterable[Any]) -> "list[JobHandle[R_co]]":
@@ -243,12 +220,12 @@ class Submits(Generic[P, R_co]):
         The lists have equal lengths: the first call gets the first value of each.
         """
         jobs = jobs_of(self, arguments)
-        return default_submitter().submit_many(jobs) if jobs else []
+        return _submit(jobs) if jobs else []
 
     async def map_async(self, *arguments: Iterable[Any]) -> "list[AsyncJob[R_co]]":
         """Does the same in async code, in any event loop."""
         jobs = jobs_of(self, arguments)
-        return await default_submitter().as_async().submit_many(jobs) if jobs else []
+        return await _submit_async(jobs) if jobs else []
 
     def submit_in(self, connection: Any, /, *args: P.args, **kwargs: P.kwargs) -> "TransactionJob":
         """Submits a call in the transaction of a connection; see `windlass.submit_in`."""

@@ -1,14 +1,14 @@
 """Checks the values of a file against the schema; errors name the line.
 
-Only the keywords that `schema.py` uses are understood.
+Only the keywords that `format.py` uses are understood.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from windlass.domain.values.names import did_you_mean
-from windlass.workflows.format import OTHER_KEYS, Schema, resolve
+from windlass.workflows.format import OTHER_KEYS, Schema
 from windlass.workflows.nodes import (
     Faults,
     Misdescribed,
@@ -30,35 +30,29 @@ _KINDS: Final = {
 }
 
 
-def check(node: Node, schema: Schema, definitions: Mapping[str, Any], field: str) -> None:
+def check(node: Node, schema: Schema, field: str) -> None:
     """Raises `Misdescribed` for all values that do not fit; `field` is the node's path."""
-    errors = list(_errors(node, schema, definitions, field))
+    errors = list(_errors(node, schema, field))
     if errors:
         raise together(errors)
 
 
-def fitting(
-    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str, faults: Faults
-) -> Node | None:
+def fitting(node: Node, schema: Schema, field: str, faults: Faults) -> Node | None:
     """Collects the values that do not fit; returns the node without them, or None."""
-    errors = list(_errors(node, schema, definitions, field))
+    errors = list(_errors(node, schema, field))
     faults.errors += errors
-    return _without_errors(node, schema, definitions, field) if errors else node
+    return _without_errors(node, schema, field) if errors else node
 
 
-def _without_errors(
-    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
-) -> Node | None:
-    schema = resolve(schema, definitions)
+def _without_errors(node: Node, schema: Schema, field: str) -> Node | None:
     options = schema.get("anyOf")
     if options is not None:
-        known = [resolve(option, definitions) for option in options]
-        found = next((option for option in known if _fits(node, option)), None)
-        return None if found is None else _without_errors(node, found, definitions, field)
+        found = next((option for option in options if _fits(node, option)), None)
+        return None if found is None else _without_errors(node, found, field)
     if not _fits(node, schema):
         return None
     if isinstance(node.value, list) and "items" in schema:
-        parts = [_without_errors(part, schema["items"], definitions, field) for part in node.value]
+        parts = [_without_errors(part, schema["items"], field) for part in node.value]
         return sequence([part for part in parts if part is not None], node.place)
     if not isinstance(node.value, dict):
         return node
@@ -68,26 +62,23 @@ def _without_errors(
         inner = schema.get("properties", {}).get(name, others)
         kept = child if inner is True else None
         if isinstance(inner, Mapping):
-            kept = _without_errors(child, inner, definitions, field)
+            kept = _without_errors(child, inner, field)
         if kept is not None:
             left[name] = kept
     return mapping(left, node.place, node.keys)
 
 
-def _errors(
-    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
-) -> Iterator[Misdescribed]:
-    schema = resolve(schema, definitions)
+def _errors(node: Node, schema: Schema, field: str) -> Iterator[Misdescribed]:
     options = schema.get("anyOf")
     if options is not None:
-        yield from _errors_of_any(node, options, definitions, field)
+        yield from _errors_of_any(node, options, field)
     elif not _fits(node, schema):
         yield node.refuse(field or "the workflow", _describe([schema]), _shown(node))
     elif isinstance(node.value, dict):
-        yield from _errors_in(node, schema, definitions, field)
+        yield from _errors_in(node, schema, field)
     elif isinstance(node.value, list) and "items" in schema:
         for number, item in enumerate(node.value):
-            yield from _errors(item, schema["items"], definitions, f"{field}[{number}]")
+            yield from _errors(item, schema["items"], f"{field}[{number}]")
 
 
 def listed(known: Iterable[str], most: int = 8) -> str:
@@ -97,33 +88,28 @@ def listed(known: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + more if names else "none"
 
 
-def _errors_of_any(
-    node: Node, options: Sequence[Schema], definitions: Mapping[str, Any], field: str
-) -> Iterator[Misdescribed]:
-    known = [resolve(option, definitions) for option in options]
-    fitting = next((option for option in known if _fits(node, option)), None)
+def _errors_of_any(node: Node, options: Sequence[Schema], field: str) -> Iterator[Misdescribed]:
+    fitting = next((option for option in options if _fits(node, option)), None)
     if fitting is None:
-        yield node.refuse(field, _describe(known), _shown(node))
+        yield node.refuse(field, _describe(options), _shown(node))
     else:
-        yield from _errors(node, fitting, definitions, field)
+        yield from _errors(node, fitting, field)
 
 
-def _errors_in(
-    node: Node, schema: Schema, definitions: Mapping[str, Any], field: str
-) -> Iterator[Misdescribed]:
+def _errors_in(node: Node, schema: Schema, field: str) -> Iterator[Misdescribed]:
     known: Mapping[str, Schema] = schema.get("properties", {})
     others = schema.get("additionalProperties", True)
     for name, child in node.entries().items():
         where = f"{field}.{name}" if field else name
         if name in known:
-            yield from _errors(child, known[name], definitions, where)
+            yield from _errors(child, known[name], where)
         elif others is False:
             expected = f"one of {listed(known, most=40)}"
             ours = OTHER_KEYS.get(name)
             hint = f"did you mean {ours}?" if ours in known else did_you_mean(name, known)
             yield UnknownKey(node.place_of(name), field or "the workflow", expected, name, hint)
         elif isinstance(others, Mapping):
-            yield from _errors(child, others, definitions, where)
+            yield from _errors(child, others, where)
     for name in schema.get("required", ()):
         if name not in node.entries():
             yield node.refuse(f"{field}.{name}" if field else name, "given", "nothing")

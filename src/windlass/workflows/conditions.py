@@ -108,8 +108,3 @@ class Condition:
 
     def _refuse(self, expected: str, got: object, hint: str = "") -> Misdescribed:
         return Misdescribed(self._node.place, self._field, expected, got, hint)
-
-
-def holds(node: Node, scope: Scope, field: str) -> bool:
-    """Returns whether a condition is true; raises `Misdescribed` for one that cannot be read."""
-    return Condition(node, field).holds(scope)

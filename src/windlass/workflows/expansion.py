@@ -18,13 +18,12 @@ from windlass.workflows.checking import check, fitting
 from windlass.workflows.conditions import Condition
 from windlass.workflows.files import MAX_LEVELS, Files, LocalFiles, NoFiles
 from windlass.workflows.format import (
-    JOB,
+    JOB_FIELDS,
     OF_COMMANDS,
     OF_SUBWORKFLOWS,
-    RELAXED,
-    ROOT,
-    STRICT,
     WITH_OUTPUTS,
+    WORKFLOW_FIELDS,
+    WRITTEN,
 )
 from windlass.workflows.jobs import (
     PLAIN,
@@ -116,7 +115,7 @@ class _Level:
     ) -> None:
         self._faults = files.faults
         before = len(self._faults.errors)
-        fits = fitting(tree, RELAXED[ROOT], RELAXED, "", self._faults)
+        fits = fitting(tree, WRITTEN, "", self._faults)
         if fits is None or not isinstance(fits.get("jobs"), Node):
             raise together(self._faults.errors)
         self._tree = fits
@@ -141,19 +140,22 @@ class _Level:
 
     def _variables(self, env: Node) -> Mapping[str, Node]:
         with self._faults:
-            settled = substitute(env, self._scope, "env")
-            check(settled, STRICT[ROOT]["properties"]["env"], STRICT, "env")
-            return settled.entries()
+            return self._field("env", env).entries()
         return {}
 
     def _limit(self, written: Node) -> Node | None:
         """Returns the timeout of jobs without their own."""
         with self._faults:
-            settled = substitute(written, self._scope, "timeout")
-            check(settled, STRICT[ROOT]["properties"]["timeout"], STRICT, "timeout")
+            settled = self._field("timeout", written)
             check_option("timeout", settled)
             return settled
         return None
+
+    def _field(self, name: str, written: Node) -> Node:
+        """Returns a field of the workflow itself after substitution."""
+        settled = substitute(written, self._scope, name)
+        check(settled, WORKFLOW_FIELDS[name], name)
+        return settled
 
     def workflow(self) -> NewWorkflow:
         """Returns the workflow itself."""
@@ -162,9 +164,7 @@ class _Level:
         for name in (*PLAIN, "labels", *REACTIONS):
             if name in tree and tree[name].value is not None:
                 with self._faults:
-                    node = substitute(tree[name], self._scope, name)
-                    check(node, STRICT[ROOT]["properties"][name], STRICT, name)
-                    given[name] = node
+                    given[name] = self._field(name, tree[name])
         plainly = {"name": "workflow", **{name: plain(node) for name, node in given.items()}}
         if "labels" in given:
             plainly["labels"] = {n: node.text for n, node in given["labels"].entries().items()}
@@ -274,7 +274,7 @@ class _Level:
         if found is None or found.value is None:
             return None
         settled = substitute(found, self._scope, f"{field}.{part}")
-        check(settled, STRICT[JOB]["properties"][part], STRICT, f"{field}.{part}")
+        check(settled, JOB_FIELDS[part], f"{field}.{part}")
         return settled
 
     def _settle(self, node: Node, scope: Scope, field: str) -> Node:
@@ -293,7 +293,7 @@ class _Level:
                 scope.outputs = name in WITH_OUTPUTS
                 with self._faults:
                     filled = (substitute_line if is_line else substitute)(part, scope, where)
-                    check(filled, STRICT[JOB]["properties"][name], STRICT, where)
+                    check(filled, JOB_FIELDS[name], where)
                     settled[name] = filled
         made = Node(settled, node.place)
         made.keys = node.keys

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from windlass.domain.values.errors import NOT_KNOWN
 from windlass.workflows.checking import check
-from windlass.workflows.format import RELAXED, ROOT
+from windlass.workflows.format import WRITTEN
 from windlass.workflows.nodes import Faults, Misdescribed, Node, Place, plain
 from windlass.workflows.parameters import kind_of
 from windlass.workflows.reading import SIZE_LIMIT, read_text
@@ -92,7 +92,7 @@ def describe_file(path: Path) -> dict[str, Any]:
 
 
 def _describe(tree: Node, files: LocalFiles, chain: tuple[str, ...]) -> dict[str, Any]:
-    check(tree, RELAXED[ROOT], RELAXED, "")
+    check(tree, WRITTEN, "")
     entries = tree.entries()
     described = {name: _data(name, node) for name, node in entries.items()}
     parameters = entries.get("parameters")

@@ -2,7 +2,7 @@
 
 A value that is a single `${{ … }}` takes the type of its replacement, so a parameter can set any
 field. `published()` is the schema of a file as it is written, where any value may be a `${{ … }}`,
-for editors and other tools; `DEFINITIONS` holds its parts, and those for values after substitution.
+for editors and other tools.
 """
 
 from collections.abc import Mapping
@@ -161,9 +161,20 @@ def _relaxed_inside(schema: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-STRICT: Final[Mapping[str, Any]] = _components()
-RELAXED: Final[Mapping[str, Any]] = {
-    **{name: part if name == "ParameterFile" else _relaxed(part) for name, part in STRICT.items()},
+def _whole(schema: Any, parts: Mapping[str, Any]) -> Any:
+    """Returns the schema with the parts that its references name; none of them contains itself."""
+    if isinstance(schema, list):
+        return [_whole(one, parts) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _whole(parts[schema["$ref"].removeprefix(_REF)], parts)
+    return {name: _whole(one, parts) for name, one in schema.items()}
+
+
+_STRICT: Final = _components()
+_RELAXED: Final[Mapping[str, Any]] = {
+    **{name: part if name == "ParameterFile" else _relaxed(part) for name, part in _STRICT.items()},
     "expression": {
         "title": "expression",
         "description": "Replaced by a parameter, a value of the matrix or the index of the job.",
@@ -172,20 +183,17 @@ RELAXED: Final[Mapping[str, Any]] = {
 }
 
 
+# A file as it is written, and the fields of a workflow and of a job after substitution.
+WRITTEN: Final[Schema] = _whole(_RELAXED[ROOT], _RELAXED)
+WORKFLOW_FIELDS: Final[Mapping[str, Schema]] = _whole(_STRICT[ROOT], _STRICT)["properties"]
+JOB_FIELDS: Final[Mapping[str, Schema]] = _whole(_STRICT[JOB], _STRICT)["properties"]
+
+
 def published() -> dict[str, Any]:
     """Returns the contents of docs/reference/workflow.schema.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Windlass workflow",
         "$ref": f"{_REF}{ROOT}",
-        "$defs": dict(RELAXED),
+        "$defs": dict(_RELAXED),
     }
-
-
-def resolve(schema: Schema, definitions: Mapping[str, Any]) -> Schema:
-    """Returns the part that a reference points to; any other schema as it is."""
-    reference = schema.get("$ref")
-    if reference is None:
-        return schema
-    found: Schema = definitions[reference.removeprefix(_REF)]
-    return found

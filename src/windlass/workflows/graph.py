@@ -13,22 +13,13 @@ from windlass.messages.jobs import Job
 
 MAX_ALIKE: Final = 10  # jobs of one entry that are drawn one by one
 
+# The colour of each state. A box of many jobs has that of the first of these that one is in.
 _COLOURS: Final = {
-    "completed": "#b7e1b0",
-    "running": "#b5dcf0",
-    "assigned": "#b5dcf0",
-    "canceling": "#d7dde2",
-    "queued": "#f6e6a8",
-    "retrying": "#f6e6a8",
-    "suspended": "#e4d3ee",
-    "blocked": "#e4d3ee",
-    "failed": "#f2b8b5",
-    "rejected": "#f2b8b5",
-    "timed_out": "#f2b8b5",
-    "aborted": "#e8cfce",
-    "canceled": "#d7dde2",
-    "skipped": "#eceff1",
-}
+    "failed": "#f2b8b5", "rejected": "#f2b8b5", "timed_out": "#f2b8b5", "aborted": "#e8cfce",
+    "running": "#b5dcf0", "assigned": "#b5dcf0", "canceling": "#d7dde2", "retrying": "#f6e6a8",
+    "queued": "#f6e6a8", "suspended": "#e4d3ee", "blocked": "#e4d3ee", "canceled": "#d7dde2",
+    "skipped": "#eceff1", "completed": "#b7e1b0",
+}  # fmt: skip
 
 
 class Box(msgspec.Struct, frozen=True):
@@ -114,7 +105,7 @@ def as_dot(graph: Graph) -> str:
     ids = _ids(graph)
     lines = [f"digraph {_quoted(graph.name)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for box in graph.boxes:
-        colour = _COLOURS.get(_worst(box.states))
+        colour = _colour_of(box)
         fill = f', style=filled, fillcolor="{colour}"' if colour else ""
         lines.append(f"  {ids[box.name]} [label={_quoted(_label(box, chr(10)))}{fill}];")
     for edge in graph.edges:
@@ -130,7 +121,7 @@ def as_mermaid(graph: Graph) -> str:
     styles: list[str] = []
     for box in graph.boxes:
         lines.append(f'  {ids[box.name]}["{_entity(_label(box, "<br/>"))}"]')
-        colour = _COLOURS.get(_worst(box.states))
+        colour = _colour_of(box)
         if colour:
             styles.append(f"  style {ids[box.name]} fill:{colour}")
     lines += [
@@ -155,12 +146,8 @@ def _label(box: Box, line: str) -> str:
     return f"{name}{line}{states}" if states else name
 
 
-def _worst(states: Mapping[str, int]) -> str:
-    """Returns the state that gives a box its colour."""
-    order = ("failed", "rejected", "timed_out", "aborted", "running", "assigned", "canceling",
-             "retrying", "queued", "suspended", "blocked", "canceled", "skipped",
-             "completed")  # fmt: skip
-    return next((state for state in order if state in states), "")
+def _colour_of(box: Box) -> str | None:
+    return next((colour for state, colour in _COLOURS.items() if state in box.states), None)
 
 
 def _quoted(text: str) -> str:

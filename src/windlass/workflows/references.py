@@ -63,19 +63,9 @@ class Made:
         """Returns one of them, without its dependencies."""
         return self._jobs[number]
 
-    def give(self, number: int, argument: str, value: object) -> None:
-        """Changes an argument of a job."""
-        job = self._jobs[number]
-        self._jobs[number] = msgspec.structs.replace(job, args={**job.args, argument: value})
-
-    def set_condition(self, number: int, condition: str) -> None:
-        """Makes a job run only if this holds when the jobs it waits for have ended."""
-        job = msgspec.structs.replace(self._jobs[number], run_if=condition)
-        self._jobs[number] = job
-
-    def give_all(self, number: int, args: object) -> None:
-        """Changes all arguments of a job."""
-        self._jobs[number] = msgspec.structs.replace(self._jobs[number], args=args)
+    def change(self, number: int, **options: Any) -> None:
+        """Changes options of a job."""
+        self._jobs[number] = msgspec.structs.replace(self._jobs[number], **options)
 
     def wait_for(self, job: int, numbers: Numbers, field: str, where: tuple[Node, str]) -> None:
         """Makes a job wait for others; `where` is the position for errors."""
@@ -240,7 +230,9 @@ class _Linker:
         for field in ("after", "after_any"):
             found = instance.node.get(field)
             if found is not None and found.value is not None:
-                before |= self._wait(entry, instance, found, field, faults)
+                for ref in {node.value: node for node in found.items()}.values():
+                    with faults:
+                        before |= self._wait_for(entry, instance, ref, field)
         args = instance.node.get("args")
         if args is not None:
             with faults:
@@ -255,15 +247,6 @@ class _Linker:
         if instance.run_if is not None:
             with faults:
                 self._decide(entry, instance, instance.run_if)
-
-    def _wait(
-        self, entry: Entry, instance: Instance, refs: Node, field: str, faults: Faults
-    ) -> set[int]:
-        before: set[int] = set()
-        for ref in {node.value: node for node in refs.items()}.values():
-            with faults:
-                before |= self._wait_for(entry, instance, ref, field)
-        return before
 
     def _wait_for(self, entry: Entry, instance: Instance, ref: Node, field: str) -> set[int]:
         where = f"{entry.field}.{field}"
@@ -297,7 +280,7 @@ class _Linker:
             except InvalidInput as error:
                 got = str(error.got).removeprefix(self._prefix)
                 raise written.refuse(where, error.expected, got, error.hint) from None
-            self._made.set_condition(number, condition)
+            self._made.change(number, run_if=condition)
 
     def output(self, node: Node, field: str) -> Any:
         """Returns an output of the workflow."""
@@ -318,7 +301,7 @@ class _Linker:
                 return made
 
             args = replaced(self._made.job(job).args, RESULT, named)
-            self._made.give_all(job, args)
+            self._made.change(job, args=args)
             more = sorted(set(used) - before)
             self._made.wait_for(job, more, "after", (node, field))
 
@@ -360,7 +343,8 @@ class _Linker:
                 fields.pop("job")
             made.append(fields)
         for number in instance.starts:
-            self._made.give(number, "inputs", made)
+            args = self._made.job(number).args
+            self._made.change(number, args={**args, "inputs": made})
 
     def _give_results(self, entry: Entry, instance: Instance, refs: Sequence[Node]) -> None:
         """Replaces references to jobs in arguments; one that means several becomes a list."""
@@ -379,7 +363,7 @@ class _Linker:
             meant.append(results[0] if len(results) == 1 else results)
         for number in instance.starts:
             args = self._made.job(number).args
-            self._made.give_all(number, replaced(args, RESULT, partial(_next, iter(meant))))
+            self._made.change(number, args=replaced(args, RESULT, partial(_next, iter(meant))))
 
     def _resolve(self, ref: Node, entry: Entry, instance: Instance, where: str) -> Numbers:
         text = str(ref.value)

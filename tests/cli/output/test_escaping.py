@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windlass.cli.output.escaping import escape, escape_json, escape_line, escape_log
 from windlass.cli.output.tables import print_table
+from windlass.cli.output.text import escape, escape_json, escape_line, escape_log
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07"
 HARMLESS = re.compile(r"(\x1b\[[0-9;:]*m|[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f])*")

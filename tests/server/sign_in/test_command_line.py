@@ -10,7 +10,7 @@ from tests.server.sign_in.browser import approve_device
 from tests.server.sign_in.conftest import Setting
 from tests.support.running import run
 from tests.support.running_server import NO_TLS, running_server
-from windlass.cli.commands.fleet.login import _sign_in as sign_in
+from windlass.cli.commands.fleet.access import _sign_in as sign_in
 from windlass.cli.options.connection import Connection
 from windlass.client import login
 from windlass.client.client import AsyncClient

@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.worker.rig import Rig, play, state_of
-from windlass.blobs.faults import from_disk
+from windlass.blobs.local import from_disk
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.ports.gateway import Holder
 from windlass.worker.agent.direct import DirectGateway

@@ -13,18 +13,12 @@ from tests.worker.rig import Rig, play
 from windlass.domain.job.job import JobSpec, decode_spec
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.operations.attempts import Children
-from windlass.worker.agent.direct import DirectGateway
 from windlass.worker.attempt.job_socket import APART, NOTE, PATH_LIMIT, JobSocket
 from windlass.worker.attempt.secrets import Secrets
 
 TELL = ["sh", "-c", 'echo "$WINDLASS_AGENT"; echo "$WINDLASS_AGENT_TOKEN"; exec sleep 1000']
 SECRET = "s3cr3t-of-the-fleet"
 CHILD: dict[str, Any] = {"jobs": [{"task": "shell", "args": {"argv": ["true"]}}]}
-
-
-def gateway_of(rig: Rig) -> DirectGateway:
-    return DirectGateway(rig.engine, rig.files, submit=Children(rig.engine).submit)
 
 
 async def planner(rig: Rig) -> tuple[int, int]:
@@ -47,7 +41,7 @@ async def ask(
 
 def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(gateway=gateway_of(rig)):
+        async with rig.agent(gateway=rig.gateway):
             workflow, job = await planner(rig)
             socket, token = await rig.files.log_line(job, lines=2)
             status, done = await ask(socket, token, {**CHILD, "key": "k"})
@@ -66,7 +60,7 @@ def test_any_program_adds_jobs_while_its_attempt_runs(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(gateway=gateway_of(rig)):
+        async with rig.agent(gateway=rig.gateway):
             _, job = await planner(rig)
             socket, token = await rig.files.log_line(job, lines=2)
             for wrong in (None, "guess"):
@@ -84,7 +78,7 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
 
 def test_what_the_server_forbids_is_told_as_such(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(gateway=gateway_of(rig)):
+        async with rig.agent(gateway=rig.gateway):
             _, job = await planner(rig)
             socket, token = await rig.files.log_line(job, lines=2)
             foreign = {"jobs": [{**CHILD["jobs"][0], "namespace": "other"}]}
@@ -97,7 +91,7 @@ def test_what_the_server_forbids_is_told_as_such(tmp_path: Path) -> None:
 def test_no_secret_of_a_job_goes_with_its_children(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
         held = Secrets({("*", "TOKEN"): SECRET})
-        async with rig.agent(gateway=gateway_of(rig), secrets=held):
+        async with rig.agent(gateway=rig.gateway, secrets=held):
             spec = WorkflowSpec(name="w", namespace="default", details=Details())
             first = JobSpec(task="shell", args={"argv": TELL}, secrets=("TOKEN",))
             job = (await rig.engine.submit([first], spec)).ids[0]
@@ -118,7 +112,7 @@ def test_no_secret_of_a_job_goes_with_its_children(tmp_path: Path) -> None:
 
 def test_an_attempt_whose_lease_was_given_away_adds_nothing(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(gateway=gateway_of(rig)) as agent:
+        async with rig.agent(gateway=rig.gateway) as agent:
             _, job = await planner(rig)
             socket, token = await rig.files.log_line(job, lines=2)
             before = len((await rig.store.snapshot()).jobs)
@@ -139,7 +133,7 @@ def test_the_socket_is_its_users_alone_and_goes_with_the_agent(tmp_path: Path) -
         seen: list[Path] = []
 
         async def scene(rig: Rig, name: str = name, seen: list[Path] = seen) -> None:
-            async with rig.agent(name, gateway=gateway_of(rig)):
+            async with rig.agent(name, gateway=rig.gateway):
                 _, job = await planner(rig)
                 socket, _ = await rig.files.log_line(job, lines=2)
                 seen.append(Path(socket))

@@ -9,7 +9,6 @@ import pytest
 
 from tests.support.debian import missing_reason
 from tests.support.unprivileged import open_python, skip_reason
-from tests.worker.attempt.test_job_socket import gateway_of
 from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.workflow_state import Details
@@ -136,7 +135,7 @@ def _carriers(mark: bytes) -> list[str]:
 
 def test_a_program_submits_jobs_through_the_socket(tmp_path: Path, mode: str) -> None:
     async def scene(rig: Rig) -> None:
-        async with rig.agent(gateway=gateway_of(rig), isolation=mode):
+        async with rig.agent(isolation=mode):
             spec = WorkflowSpec(name="w", namespace="default", details=Details())
             args = {"argv": [open_python(), "-S", "-c", SUBMIT]}
             made = await rig.engine.submit([JobSpec(task="shell", args=args)], spec)

@@ -12,7 +12,7 @@ from tests.worker.rig import Rig, play, state_of
 from windlass.domain.job.forms import JobLimits
 from windlass.domain.matching.functions import MISSING
 from windlass.executors.loading import load_executors
-from windlass.worker.agent.machine import KnowsFunctions
+from windlass.executors.python.executor import PythonExecutor
 
 SOURCES = Path(__file__).parents[3]
 FILES = "tests.executors.file_functions"
@@ -126,7 +126,7 @@ def test_a_function_in_a_home_that_jobs_do_not_see_is_reported_with_the_reason(
     async def scene(rig: Rig) -> None:
         executors = load_executors(["python"])
         python = executors["python"]
-        assert isinstance(python, KnowsFunctions)
+        assert isinstance(python, PythonExecutor)
         async with rig.agent(executors=executors, shares=(SOURCES,), isolation=sandbox):
             job = await _submit(rig, "at_home:f")
             record = await rig.ended(job)

@@ -15,7 +15,8 @@ from tests.worker.rig import Witness
 from windlass.clock import RealClock
 from windlass.worker.isolation.container_engine import end_outside
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.kept_process import KeptProcess, Program, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.outside import end_all
 from windlass.worker.keeper.processes import boottime, look_at
 
@@ -49,7 +50,7 @@ def with_keeper(
         keeper = KeeperClient(folder / "groups", {"PATH": os.defpath}, lambda: None)
         keeper.start()
         keeper.set_deadline(boottime() + HOUR_S, boottime() + HOUR_S)
-        program = Program(argv=("sleep", "600"), cwd="/", run_as=RunAs(outside="c1"))
+        program = Program(argv=("sleep", "600"), cwd="/", start=Start(outside="c1"))
         process = keeper.spawn(program)
         await process.started()
         try:
@@ -101,7 +102,7 @@ def test_a_process_that_watches_over_it_lives_as_long_as_its_job(tmp_path: Path)
 
     async def scene(keeper: KeeperClient, process: KeptProcess) -> None:
         words = ("sh", "-c", line.format(folder=tmp_path))
-        program = Program(argv=words, cwd="/", run_as=RunAs(outside="c1"))
+        program = Program(argv=words, cwd="/", start=Start(outside="c1"))
         watched = keeper.spawn(program, tag=b"A=1")
         await seen(tmp_path / "pid")
         watcher = Witness(int((tmp_path / "pid").read_text()))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from windlass.blobs.faults import from_disk
+from windlass.blobs.local import from_disk
 from windlass.domain.values.errors import StoreUnavailable
 from windlass_fuzz.errors import InvalidSetting
 

@@ -12,7 +12,7 @@ from cyclopts import App, Group, Parameter
 
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import errors
-from windlass.cli.output.escaping import escape
+from windlass.cli.output.text import escape
 from windlass.client.settings import data_directory
 from windlass_fuzz.config.combinations import combination_names
 from windlass_fuzz.config.coverage_settings import check_coverage_options

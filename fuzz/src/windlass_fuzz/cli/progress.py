@@ -7,7 +7,7 @@ from typing import Final
 from rich.status import Status
 
 from windlass.cli.output.consoles import errors
-from windlass.cli.output.escaping import escape
+from windlass.cli.output.text import escape
 from windlass.domain.values.quantities import format_duration
 from windlass.ports.clock import Clock
 from windlass_fuzz.engines.engine import Statistics

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from windlass.cli.options.flags import Json
 from windlass.cli.output.consoles import console
-from windlass.cli.output.escaping import escape_line
-from windlass.cli.output.text import print_json
+from windlass.cli.output.text import escape_line, print_json
 from windlass.domain.values.quantities import format_duration, format_size, parse_moment
 from windlass_fuzz.cli.app import (
     DEFAULT_LOCATION,

@@ -7,9 +7,8 @@ from typing import Final
 import msgspec
 
 from windlass.cli.options.flags import Json, Misused
-from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.exit_codes import FAILED
-from windlass.cli.output.text import say
+from windlass.cli.output.text import escape_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.simulator.simulation import Result, simulate
 

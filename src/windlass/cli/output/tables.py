@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from windlass.cli.output.escaping import escape_line
-from windlass.cli.output.text import DIM, print_json, say
+from windlass.cli.output.text import DIM, escape_line, print_json, say
 
 if TYPE_CHECKING:
     from rich.table import Table

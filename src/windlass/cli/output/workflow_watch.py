@@ -19,11 +19,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from windlass.cli.output.consoles import console
-from windlass.cli.output.escaping import escape_json, escape_line
 from windlass.cli.output.exit_codes import FAILED, OK
 from windlass.cli.output.refresh import can_redraw
 from windlass.cli.output.tables import STYLES
-from windlass.cli.output.text import say
+from windlass.cli.output.text import escape_json, escape_line, say
 from windlass.cli.output.workflow_view import ended_jobs, jobs_of, progress_of, remark_on
 from windlass.client.blocking.client import Client
 from windlass.messages.jobs import Job

@@ -1,14 +1,40 @@
-"""Submits jobs in Django's own transactions, and gives its views a client."""
+"""The settings, a client for views, and submitting jobs in Django's own transactions."""
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from windlass.domain.job.job import JobSpec
+from windlass.domain.values.conversion import convert
 from windlass.front import Client, get_test_client
 from windlass.messages.jobs import NewWorkflow
 from windlass.transactions import submitting
 from windlass.transactions.submitting import TransactionJob
+
+NAME: Final = "WINDLASS"
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
+    """`SERVER` and `TOKEN` default to those of `windlass.Client()`; `DATABASE` is the queue's.
+    `TIMEOUT` limits a submission. If no server accepts it in that time, it waits in the folder
+    `SPOOL`, if set.
+    """
+
+    server: str | None = None
+    token: str | None = None
+    timeout: float | str | None = None
+    spool: str | None = None
+    database: str = "default"  # which of Django's connections is to the queue's database
+
+
+def read_options() -> Options:
+    """Returns the settings; raises `InvalidInput` for an unknown one."""
+    from django.conf import settings
+
+    given: dict[str, Any] = getattr(settings, NAME, {})
+    return convert(given, Options, f"settings.{NAME}")
 
 
 def submit_in(task: Any, /, *args: Any, **kwargs: Any) -> TransactionJob:
@@ -37,8 +63,6 @@ def get_client() -> Client:
 
 @cache
 def _own_client() -> Client:
-    from windlass.contrib.django.options import read_options
-
     options = read_options()
     return Client(
         options.server, options.token, timeout=options.timeout, spool=options.spool,
@@ -48,7 +72,5 @@ def _own_client() -> Client:
 
 def _connection() -> Any:
     from django.db import connections
-
-    from windlass.contrib.django.options import read_options
 
     return connections[read_options().database]

@@ -1,34 +1,24 @@
 """Connects a worker directly to an engine in the same process, without a server."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
 from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
+from windlass.operations.attempts import AttemptSteps, Children
 from windlass.ports.gateway import FileGateway, Holder
-
-Submit = Callable[[Holder, SubmitRequest], Awaitable[SubmitReply]]
-Step = Callable[[Holder, StepRequest], Awaitable[StepReply]]
 
 
 class DirectGateway:
     """Implements `Gateway`."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        files: FileGateway,
-        log_limit: int | None = None,
-        submit: Submit | None = None,
-        step: Step | None = None,
-    ) -> None:
+    def __init__(self, engine: Engine, files: FileGateway, log_limit: int | None = None) -> None:
         self.woken: Callable[[], None] | None = None  # called when a job may come soon
         self._engine = engine
-        self._submit = submit
-        self._step = step
+        self._children = Children(engine)
+        self._steps = AttemptSteps(engine)
         self._log_limit = engine.config.log_limit if log_limit is None else log_limit
         self.append_log = files.append_log
         self.end_log = files.end_log
@@ -52,15 +42,11 @@ class DirectGateway:
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one."""
-        if self._submit is None:
-            raise Conflict("no_submit", "this worker cannot submit jobs")
-        return await self._submit(holder, request)
+        return await self._children.submit(holder, request)
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins its wait."""
-        if self._step is None:
-            raise Conflict("no_steps", "this worker cannot store steps")
-        return await self._step(holder, request)
+        return await self._steps.step(holder, request)
 
     def interrupt(self, worker: int) -> None:
         """Makes the engine answer the worker's open sync now."""

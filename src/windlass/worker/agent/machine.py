@@ -3,9 +3,9 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import msgspec
 import structlog
@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from windlass.domain.matching.isolation import MODES, WEAKEST
 from windlass.domain.values.errors import InvalidInput
 from windlass.executors.python.code_store import CodeStore, search_path
-from windlass.executors.python.known import MissingFunctions
+from windlass.executors.python.executor import PythonExecutor
 from windlass.messages.sync import EnrolReply, EnrolRequest, Finished, Stopped
 from windlass.ports.clock import Clock
 from windlass.ports.executor import Executor, Limits
 from windlass.ports.gateway import Gateway
+from windlass.tasks.task import PYTHON
 from windlass.tracing.exporting import start_tracing
 from windlass.worker.agent.environment import job_environment, without_own
 from windlass.worker.agent.metadata import mechanisms
@@ -48,7 +49,8 @@ from windlass.worker.isolation.process import (
 from windlass.worker.isolation.sandbox import SandboxMode, Visible, own_python, visible_folders
 from windlass.worker.keeper.cgroups import find_cgroup
 from windlass.worker.keeper.client import MARKER, KeeperClient, kill_leftovers
-from windlass.worker.keeper.kept_process import KeptProcess, Program, RunAs
+from windlass.worker.keeper.kept_process import KeptProcess, Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.scratch import Scratch
 
 KILL_PATIENCE_MS = 10_000
@@ -59,35 +61,6 @@ NO_JOB = -1
 FILTER = "system-calls"  # the sandbox's system call filter, in the state directory
 
 log = structlog.get_logger()
-
-
-@runtime_checkable
-class KeepsProcesses(Protocol):
-    """An executor with long-lived processes that serve many jobs."""
-
-    def attach(self, spawn: Callable[..., Awaitable[KeptProcess]], slots: int) -> None: ...
-
-
-@runtime_checkable
-class KnowsFunctions(Protocol):
-    """An executor that imports functions."""
-
-    missing: MissingFunctions
-
-    @property
-    def functions(self) -> dict[str, Any]: ...
-    def changed_file(self) -> str | None: ...
-    def missing_files(self) -> dict[str, str | None]: ...
-    @property
-    def import_path(self) -> str | None: ...
-    def keep_code(self, code: CodeStore) -> None: ...
-
-
-@runtime_checkable
-class WakesEarly(Protocol):
-    """An executor that benefits from a hint that a job may come soon."""
-
-    def expect(self) -> None: ...
 
 
 class LocalMachine:
@@ -111,6 +84,9 @@ class LocalMachine:
         self._gateway = gateway
         self._options = options
         self._executors = executors
+        # The one that imports functions, and has processes that serve many jobs.
+        python = executors.get(PYTHON)
+        self._python = python if isinstance(python, PythonExecutor) else None
         self._clock = clock
         self._records = Records(clock, start_tracing("windlass-worker"))
         self._unfit = unfit
@@ -148,24 +124,15 @@ class LocalMachine:
     @property
     def functions(self) -> dict[str, Any]:
         """Returns what is known about Python functions here."""
-        found: dict[str, Any] = {}
-        for executor in self._executors.values():
-            if isinstance(executor, KnowsFunctions):
-                found |= executor.functions
-        return found
+        return {} if self._python is None else self._python.functions
 
     def changed_file(self) -> str | None:
         """Returns a file that functions here came from and that has changed since."""
-        executors = (e for e in self._executors.values() if isinstance(e, KnowsFunctions))
-        return next(filter(None, (executor.changed_file() for executor in executors)), None)
+        return None if self._python is None else self._python.changed_file()
 
     def missing_files(self) -> dict[str, str | None]:
         """Returns the modules that it lacked, with the files that exist for them now."""
-        found: dict[str, str | None] = {}
-        for executor in self._executors.values():
-            if isinstance(executor, KnowsFunctions):
-                found |= executor.missing_files()
-        return found
+        return {} if self._python is None else self._python.missing_files()
 
     async def open(self) -> None:
         """Kills what an older agent left behind, and starts the keeper."""
@@ -233,12 +200,11 @@ class LocalMachine:
                 message=f"jobs cannot read {here}, where this worker was started: start it in a "
                 "folder outside your home, or with --isolation process",
             )
-        for executor in self._executors.values():
-            if isinstance(executor, KnowsFunctions):
-                path = search_path(executor.import_path or base, sys.path)
-                executor.keep_code(CodeStore(path, readable))
-                executor.missing.changed = self._functions_changed
-                executor.missing.unseen = None if readable(str(here)) else here
+        if self._python is not None:
+            path = search_path(self._python.import_path or base, sys.path)
+            self._python.keep_code(CodeStore(path, readable))
+            self._python.missing.changed = self._functions_changed
+            self._python.missing.unseen = None if readable(str(here)) else here
 
     def _keep_jobs_out(self) -> None:
         """Keeps jobs that run as the worker's user apart, and away from Windlass's own files."""
@@ -254,7 +220,7 @@ class LocalMachine:
         except OSError as error:
             hiding = Hiding(OPEN, error.strerror or str(error))
         modes.walls = {OWN_FILES: hiding.way, SIGNALS: signals_kept_by()}
-        modes.plain = RunAs(apart=True, kept_out=hiding.way != OPEN)
+        modes.plain = Start(apart=True, kept_out=hiding.way != OPEN)
         if hiding.reason and modes.default == WEAKEST:
             log.warning("own_files_open_to_jobs", reason=hiding.reason)
 
@@ -318,15 +284,13 @@ class LocalMachine:
     # Processes
 
     def _attach(self) -> None:
-        """Lets executors start processes of their own, now that there is a deadline."""
-        if self._attached:
+        """Lets functions have processes, now that there is a deadline."""
+        if self._attached or self._python is None:
             return
         self._attached = True
-        for executor in self._executors.values():
-            if isinstance(executor, KeepsProcesses):
-                executor.attach(self._spawn, self._options.slots)
-            if isinstance(executor, WakesEarly) and hasattr(self._gateway, "woken"):
-                self._gateway.woken = executor.expect
+        self._python.attach(self._spawn, self._options.slots)
+        if hasattr(self._gateway, "woken"):
+            self._gateway.woken = self._python.expect
 
     async def _spawn(
         self,
@@ -341,7 +305,7 @@ class LocalMachine:
         if self.isolation.default == WEAKEST:
             program = Program(
                 argv=tuple(argv), env=dict(env), cwd=str(cwd), limits=limits,
-                run_as=self.isolation.plain,
+                start=self.isolation.plain,
             )  # fmt: skip
             process = self._keeper.spawn(program, stdin=stdin)
         else:

@@ -45,7 +45,8 @@ from windlass.worker.isolation.container_engine import (
 )
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.keeper.group import reported_end
-from windlass.worker.keeper.kept_process import Ended, Program, RunAs
+from windlass.worker.keeper.kept_process import Ended, Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.outside import ENDER, has_ended
 from windlass.worker.keeper.processes import out_of_memory_kills
 
@@ -84,14 +85,14 @@ class ContainerMode:
         clock: Clock, variables: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self._setting = setting
-        self._clock = clock
         self._environ = {**environ, STARTED_BY: marker[1]}
-        self._folder = folder
-        self._marker = marker
-        self._given = dict(variables or {})
+        self.clock = clock
+        self.folder = folder
+        self.marker = marker
+        self.variables = dict(variables or {})
         self.engine: Engine | None = None
-        self._images: Images | None = None
-        self._reporter: Path | None = None
+        self.images: Images | None = None
+        self.reporter: Path | None = None
 
     async def why_not(self) -> str | None:
         """Checks the engine; returns why there is none."""
@@ -99,8 +100,8 @@ class ContainerMode:
         if isinstance(found, str):
             return found
         self.engine = found
-        self._images = Images(found)
-        self._reporter = place_reporter(self._folder.with_name(REPORTER))
+        self.images = Images(found)
+        self.reporter = place_reporter(self.folder.with_name(REPORTER))
         return None
 
     @property
@@ -112,36 +113,25 @@ class ContainerMode:
         """Returns the confinement that starts the containers of one attempt."""
         if wish.image is None:
             raise InvalidInput("image", "the image of a job that runs in a container", "nothing")
-        assert self.engine is not None
-        assert self._images is not None
-        return Contained(
-            self.engine, self._images, self._clock, self._folder, self._marker, wish, wish.image,
-            self._given, self._reporter,
-        )  # fmt: skip
+        return Contained(self, wish, wish.image)
 
     async def close(self) -> None:
         """Ends the process that rootless podman keeps for the next command."""
         if self.engine is not None and self.engine.maps_users:
-            await end_pause(self._marker[1], self._clock)
+            await end_pause(self.marker[1], self.clock)
 
 
 class Contained:
     """Implements `Confinement`: the containers of one attempt."""
 
-    def __init__(
-        self, engine: Engine, images: Images, clock: Clock, folder: Path, marker: tuple[str, str],
-        wish: Wish, image: str, given: Mapping[str, str] | None = None,
-        reporter: Path | None = None,
-    ) -> None:  # fmt: skip
-        self._engine = engine
-        self._clock = clock
-        self._images = images
-        self._folder = folder
-        self._marker = marker
+    def __init__(self, mode: ContainerMode, wish: Wish, image: str) -> None:
+        assert mode.engine is not None
+        assert mode.images is not None
+        self._mode = mode
+        self._engine = mode.engine
+        self._images = mode.images
         self._wish = wish
         self._image = image
-        self._given = given or {}
-        self._reporter = reporter
         self._programs: dict[str, str] = {}  # their programs, by container name
         self._made = 0
         self._starved = 0  # processes that had been killed for lack of memory before it began
@@ -163,28 +153,28 @@ class Contained:
         (place / REPORT).touch()
         (place / REPORT).chmod(0o666)  # The user in the container may be another.
         container = Container(
-            name=name, state=state_name(self._marker[1]), job=wish.job, attempt=wish.attempt,
+            name=name, state=state_name(self._mode.marker[1]), job=wish.job, attempt=wish.attempt,
             image=self._image, argv=program.argv, scratch=str(wish.scratch),
             socket=None if wish.socket is None else str(wish.socket),
             env_file=str(place / "env"), variables=variables.named, network=wish.network,
             owner=(os.geteuid(), os.getegid()), limits=program.limits, gpus=wish.devices,
             open_files=open_files(program.limits),
-            reporter=None if self._reporter is None else str(self._reporter),
+            reporter=None if self._mode.reporter is None else str(self._mode.reporter),
             report=str(place / REPORT),
         )  # fmt: skip
         self._programs[name] = program.argv[0]
-        marked = dict((self._marker, ("WINDLASS_JOB", str(wish.job))))
+        marked = dict((self._mode.marker, ("WINDLASS_JOB", str(wish.job))))
         return msgspec.structs.replace(
             program,
             argv=(*self._engine.command, *run_arguments(self._engine, container)),
             env={**self._engine.env, **variables.inherited, **marked},
             whole=True,
-            run_as=RunAs(outside=name),
+            start=Start(outside=name),
         )
 
     async def settle(self, program: Program, ended: Ended, output: bytes) -> Ended:
         """Removes the container of an ended program; returns how the program itself ended."""
-        name = program.run_as.outside
+        name = program.start.outside
         # What the daemon reports outweighs the end of the client program.
         asks = ended.code or (ended.code == 0 and self._engine.kind != "podman")
         state = await self._look(name) if asks else None
@@ -236,9 +226,10 @@ class Contained:
         """Makes the folder of the next container, which says how to end it."""
         self._made += 1
         wish = self._wish
-        name = f"windlass-{state_name(self._marker[1])}-{wish.job}-{wish.attempt}-{self._made}"
-        place = self._folder / name
-        self._folder.mkdir(mode=0o700, exist_ok=True)
+        state = state_name(self._mode.marker[1])
+        name = f"windlass-{state}-{wish.job}-{wish.attempt}-{self._made}"
+        place = self._mode.folder / name
+        self._mode.folder.mkdir(mode=0o700, exist_ok=True)
         place.mkdir(mode=0o700, exist_ok=True)
         ender = [*self._engine.command, *self._engine.removal(name)], self._engine.env
         write_private(place / ENDER, msgspec.json.encode(ender).decode())
@@ -247,7 +238,7 @@ class Contained:
 
     def _variables(self, env: Mapping[str, str]) -> dict[str, str]:
         """Returns the environment of the program, with the paths inside its container."""
-        found = {**self._given, **env}
+        found = {**self._mode.variables, **env}
         if AGENT in found:
             found[AGENT] = SOCKET
         if OUTPUTS in found:
@@ -273,7 +264,7 @@ class Contained:
         """Removes a container; tries until it is gone, since it must not outlive its attempt."""
         while (why := await self._try_to_remove(name)) is not None:
             log.warning("container_not_removed", name=name, reason=why)
-            await self._clock.sleep_ms(PAUSE_MS)
+            await self._mode.clock.sleep_ms(PAUSE_MS)
 
     async def _try_to_remove(self, name: str) -> str | None:
         """Removes a container and its folder; returns why it could not."""

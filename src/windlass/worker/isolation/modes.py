@@ -21,7 +21,7 @@ from windlass.worker.isolation.confinement import Confinement, IsolationMode
 from windlass.worker.isolation.job_users import try_users
 from windlass.worker.isolation.process import ProcessMode, UserMode
 from windlass.worker.isolation.sandbox import SandboxMode, Visible
-from windlass.worker.keeper.kept_process import AS_WORKER
+from windlass.worker.keeper.launch import PLAIN
 from windlass.worker.keeper.scratch import Scratch
 
 AUTO: Final = "auto"  # the first working one of `AUTOMATIC`
@@ -51,7 +51,7 @@ class Modes:
         self.lacking: Mapping[Isolation, str] = {}  # why it lacks the others
         self.scratch: dict[Isolation, Scratch] = {}  # for modes that need folders of their own
         self.other_users: Collection[Isolation] = ()  # modes in which jobs run as other users
-        self.plain = AS_WORKER  # how programs are started in the weakest mode
+        self.plain = PLAIN  # how programs are started in the weakest mode
         self.walls: dict[str, str] = {}  # what these cannot reach, for people
         self._leaving: set[asyncio.Task[None]] = set()
         self._offered: dict[Isolation, IsolationMode] = {WEAKEST: ProcessMode()}

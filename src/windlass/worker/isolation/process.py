@@ -27,7 +27,8 @@ from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.isolation.job_users import Uids
 from windlass.worker.keeper import landlock
 from windlass.worker.keeper.client import KeeperClient
-from windlass.worker.keeper.kept_process import Program, RunAs
+from windlass.worker.keeper.kept_process import Program
+from windlass.worker.keeper.launch import Start
 from windlass.worker.keeper.namespaces import make_view
 
 OWN_FILES: Final = "isolation:own_files"  # metadata: how they are hidden from jobs in `process`
@@ -95,7 +96,7 @@ class OwnUser:
         If the job sets HOME itself, it stays.
         """
         env = {**home_of(self._uid, self._home), **program.env}
-        return replace(program, env=env, run_as=RunAs(user=self._uid, apart=True))
+        return replace(program, env=env, start=Start(user=self._uid, apart=True))
 
     async def leave(self) -> None:
         """Gives the uid back; the keeper has killed its processes."""

@@ -29,8 +29,8 @@ from windlass.worker.isolation.job_users import Uids
 from windlass.worker.isolation.process import home_of
 from windlass.worker.isolation.reporter import reporter_program
 from windlass.worker.isolation.system_calls import filter_program
-from windlass.worker.keeper.kept_process import Program, RunAs, SpawnFailed
-from windlass.worker.keeper.launch import find_program
+from windlass.worker.keeper.kept_process import Program, SpawnFailed
+from windlass.worker.keeper.launch import Start, find_program
 
 SYSTEM: Final = (
     "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/opt", "/sbin", "/sys",
@@ -274,14 +274,15 @@ class Sandbox:
         limits = program.limits or NO_LIMITS
         words = (*mode.words(self._wish, program.cwd, limits.disk_bytes), "--")
         words += (*mode.report(), *mode.become(self._uid), *mode.limit(limits.processes))
-        run_as = RunAs(
-            self._uid, mode.files, nested=True, status=STATUS_FD, apart=mode.gains_nothing
+        start = Start(
+            user=self._uid, opens=mode.files, nested=True, status=STATUS_FD,
+            apart=mode.gains_nothing,
         )  # fmt: skip
         return replace(
             program,
             argv=(*words, *program.argv),
             env={**home, **program.env},
-            run_as=run_as,
+            start=start,
         )
 
     def _check_program(self, program: Program) -> None:

@@ -160,7 +160,7 @@ class KeeperClient:
         self._fds += [fd for fd in (stdin, stdout) if fd is not None]
         bits = (stdin is not None) | (stdout is not None) << 1
         cpus = () if limits is None else limits.cpus
-        how = (_allowed(limits), *program.run_as)
+        how = (_allowed(limits), *program.start[1:])
         self.send((
             "spawn", number, list(program.argv), program.env, program.whole, program.cwd,
             program.make, bits, tag, cpus, how,

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from windlass.domain.values.errors import WindlassError
 from windlass.ports.executor import Exit, Limits
+from windlass.worker.keeper.launch import PLAIN, Start
 
 
 class SpawnFailed(WindlassError):
@@ -37,26 +38,11 @@ class Ended(Exit, frozen=True):
     cpu_seconds: float = 0.0
 
 
-class RunAs(NamedTuple):
-    """How the keeper starts a program, besides its environment and limits; see `Start`."""
-
-    user: int | None = None
-    opens: tuple[tuple[int, str], ...] = ()
-    nested: bool = False
-    status: int = 0
-    outside: str = ""
-    apart: bool = False
-    kept_out: bool = False
-
-
-AS_WORKER = RunAs()
-
-
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A program, as the keeper starts it.
 
     It sees `env` besides the environment of all jobs; with `whole`, nothing else. With `make` the
-    keeper makes the folder `cwd` if it is missing.
+    keeper makes the folder `cwd` if it is missing. `start` says how, except for the limits.
     """
 
     argv: tuple[str, ...]
@@ -65,7 +51,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     make: bool = False
     limits: Limits | None = None
-    run_as: RunAs = AS_WORKER
+    start: Start = PLAIN
 
 
 class KeeperLink(Protocol):

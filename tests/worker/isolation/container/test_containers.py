@@ -23,8 +23,6 @@ from windlass.domain.lifecycle.failures import FAILURE_BY_CODE
 from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.submit.submission import WorkflowSpec
-from windlass.operations.attempts import Children
-from windlass.worker.agent.direct import DirectGateway
 
 PASSWORD: Final = "hunter2-of-the-registry"
 TOKEN: Final = "hunter2-in-one-line"
@@ -146,8 +144,7 @@ def results(podman: RootlessPodman) -> Results:
                 job["inputs"] = [{"job": first, "artifact": "given"}]
             ids[name] = await rig.submit(*job.pop("argv"), **job)
         ids["child"] = await _submit_in_workflow(rig)
-        adding = DirectGateway(rig.engine, rig.files, submit=Children(rig.engine).submit)
-        bridge = Bridge(adding, folder / "adding")
+        bridge = Bridge(rig.gateway, folder / "adding")
         await bridge.start()
         async with rig.agent_process(user=podman, environ=environ, slots=4, bridge=bridge):
             records = {name: await rig.ended(job) for name, job in ids.items()}

@@ -11,7 +11,7 @@ from tests.support.running import run
 from windlass.clock import RealClock
 from windlass.worker.isolation.confinement import ConfinementFailed, Wish
 from windlass.worker.isolation.container_engine import Engine, Images
-from windlass.worker.isolation.container_mode import Contained
+from windlass.worker.isolation.container_mode import Contained, ContainerMode
 from windlass.worker.keeper.kept_process import Ended, Program
 
 # Answers `inspect` with a file; refuses the first `rm` while there is a file for that.
@@ -40,13 +40,15 @@ def settle(tmp_path: Path) -> Settle:
 
     async def main(ended: Ended, output: bytes) -> Ended:
         wish = Wish(job=1, attempt=1, scratch=tmp_path)
-        contained = Contained(
-            engine, Images(engine), RealClock(), tmp_path / "containers", ("MARK", "m"), wish,
-            "box", {"SHOP": "worker", "OWN": "worker"},
+        mode = ContainerMode(
+            "docker", {}, tmp_path / "containers", ("MARK", "m"), RealClock(),
+            {"SHOP": "worker", "OWN": "worker"},
         )  # fmt: skip
+        mode.engine, mode.images = engine, Images(engine)
+        contained = Contained(mode, wish, "box")
         given = Program(argv=("work",), env={"OWN": "job"}, cwd=str(tmp_path))
         wrapped = await contained.wrap(given)
-        place = tmp_path / "containers" / wrapped.run_as.outside
+        place = tmp_path / "containers" / wrapped.start.outside
         assert (place / "ender").exists()
         assert (place / "env").read_text().splitlines() == ["SHOP=worker", "OWN=job"]
         return await contained.settle(wrapped, ended, output)

@@ -1,4 +1,4 @@
-"""Commands that show jobs: `jobs`, `show` and `artifacts`; and `jobs delete`."""
+"""Commands that show jobs, `jobs`, `show` and `artifacts`; also `jobs delete` and `names`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,14 +8,17 @@ from cyclopts import App
 
 from windlass.cli.options.connection import HERE, RECONNECT, Connection
 from windlass.cli.options.flags import Flag, JobId, Json, Limit, Many, Misused
-from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import DIM, print_json, say
+from windlass.cli.output.tables import print_rows, print_table
+from windlass.cli.output.text import DIM, print_answer, print_json, say
+from windlass.domain.values.errors import InvalidInput
+from windlass.messages.files import NameInfo, NameList, NameRequest
 from windlass.messages.jobs import DeletedJob, Job, JobList, Reproduction
 
 PAGE: Final = 1_000
 
 
 jobs = App(name="jobs", help="List jobs, newest first, and delete ended ones.")
+names = App(name="names", help="Set and list names for artifacts, which `$lookup` finds.")
 
 
 @jobs.default
@@ -231,3 +234,31 @@ def artifacts(
     with at.client() as client:
         client.job(job).download(name, path)
     say(path)
+
+
+@names.command(name="list")
+@names.default
+def list_names(*, at: Connection = HERE, json: Json = False) -> None:
+    """List names and the artifacts they refer to."""
+    found = at.call("GET", "/api/v1/names", NameList).names
+    rows = [(n.name, n.job, n.artifact, n.sha256[:12], n.set_at) for n in found]
+    print_rows(found, json, ("name", "job", "artifact", "sha256", "set"), rows, "no names")
+
+
+@names.command(name="set")
+def set_name(name: str, artifact: str, /, *, at: Connection = HERE, json: Json = False) -> None:
+    """Point a name to an artifact.
+
+    Parameters
+    ----------
+    name
+        The name that jobs look up, such as environments/bookworm.
+    artifact
+        The artifact as JOB/NAME, such as 12/rootfs.tar.
+    """
+    job, separator, file = artifact.partition("/")
+    if not separator or not job.isdigit() or not file:
+        raise InvalidInput("artifact", "JOB/NAME, such as 12/rootfs.tar", artifact)
+    request = NameRequest(job=int(job), artifact=file)
+    made = at.call("PUT", f"/api/v1/names/{name}", NameInfo, request)
+    print_answer(made, json, f"{made.name} → {made.job}/{made.artifact}")

@@ -5,8 +5,9 @@ Inside a job, what they submit joins the job's own workflow.
 
 import asyncio
 import os
-from collections.abc import Sequence
-from contextlib import nullcontext
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from typing import Any, Final
 
 import msgspec
@@ -18,10 +19,11 @@ from windlass.cli.options.job import COMMAND_TASK, PLAIN, JobOptions, named_by_f
 from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.job_view import show_timeout
 from windlass.cli.output.text import DIM, RED, copy_log, print_json, say, warn
-from windlass.cli.output.waiting import follow_saying_why
 from windlass.client.blocking.handles import JobHandle
-from windlass.client.handles import ENDS
+from windlass.client.blocking.in_thread import next_of
+from windlass.client.handles import ENDS, AsyncJob
 from windlass.client.own_agent import OwnAgent, own_agent
+from windlass.clock import RealClock
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import InvalidInput, WindlassError
@@ -32,6 +34,10 @@ from windlass.tasks.submitting import about_one
 STOPPED = (FailureClass.TIMEOUT, FailureClass.WORKER_LOST, FailureClass.CANCELED)
 MAX_JOBS: Final = 100_000
 INDEX: Final = "{index}"
+FIRST_MS: Final = 500  # a job that starts at once gives no reason
+MAX_MS: Final = 4_000
+WAITING: Final = frozenset({"blocked", "queued", "retrying", "suspended"})
+_DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? (?:ms|s|min|h|d)\b(?: \d+ (?:s|min|h)\b)?")
 
 
 def submit(
@@ -196,3 +202,45 @@ def add_children(agent: OwnAgent, jobs: Sequence[JobSpec], key: str | None, json
         print_json(reply)
     else:
         say("\n".join(map(str, reply.ids)))
+
+
+def follow_saying_why(job: JobHandle[Any]) -> Iterator[bytes]:
+    """Yields the job's log until it ends, and says each new reason why it waits."""
+    stream = _with_reasons(job.asynchronous)
+    try:
+        while (chunk := job.client.run(next_of(stream))) is not None:
+            yield chunk
+    finally:
+        job.client.run(_close(stream))
+
+
+async def _with_reasons(job: AsyncJob[Any]) -> AsyncIterator[bytes]:
+    saying = asyncio.create_task(_say_why(job))
+    try:
+        async for chunk in job.logs(follow=True):
+            yield chunk
+    finally:
+        saying.cancel()
+
+
+async def _close(stream: AsyncIterator[bytes]) -> None:
+    with suppress(RuntimeError):  # It was interrupted while running, and ends by itself.
+        await stream.aclose()  # type: ignore[attr-defined]
+
+
+async def _say_why(job: AsyncJob[Any]) -> None:
+    clock, pause, said = RealClock(), FIRST_MS, ""
+    while True:
+        await clock.sleep_ms(pause)
+        pause = min(2 * pause, MAX_MS)
+        with suppress(WindlassError):  # Whoever follows the log says that the server is away.
+            found = await job.explain()
+            reason = _without_durations(found.summary)
+            if found.state in WAITING and reason != said:
+                said = reason
+                warn(f"job {job.id} {found.summary}", DIM)
+
+
+def _without_durations(text: str) -> str:
+    """Returns a reason without its durations, which change while it stays the same."""
+    return _DURATION.sub("…", text)

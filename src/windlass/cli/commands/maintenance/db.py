@@ -1,4 +1,7 @@
-"""`windlass db`: upgrades, backs up and restores the database, and lets roles submit in it."""
+"""`windlass db` upgrades, backs up and restores the database, and lets roles submit in it.
+
+`windlass verify` checks what is in it.
+"""
 
 import asyncio
 import os
@@ -10,16 +13,19 @@ from urllib.parse import urlsplit
 from cyclopts import App, Parameter
 
 from windlass.cli.options.configuration import DEFAULT, ConfigFile, load_settings
+from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Json, Many, Misused
+from windlass.cli.output.exit_codes import FAILED
 from windlass.cli.output.tables import print_table
-from windlass.cli.output.text import print_answer, print_json, say
+from windlass.cli.output.text import print_answer, print_json, say, warn
 from windlass.client.settings import data_directory
 from windlass.domain.access.rights import parse_role
 from windlass.domain.config import Config
 from windlass.domain.values.addresses import without_password
-from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.errors import InvalidInput, Unreachable
 from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import format_moment, readable_size
+from windlass.messages.system import Verified
 
 Store = Annotated[
     str | None,
@@ -33,6 +39,7 @@ Data = Annotated[
 ]
 
 HOLD_OPTIONS: Final = ("heartbeat_timeout", "term_grace")  # how long a lost worker's jobs may run
+VERIFY_SECONDS: Final = 600
 
 database = App(name="db", help="Upgrade, back up and restore the database.")
 
@@ -303,3 +310,54 @@ def _address(store: str | None, data: Path | None) -> str:
     if not is_postgres(url):
         raise InvalidInput("store", "postgresql://…: files of SQLite have no roles", url)
     return url
+
+
+def verify(
+    *,
+    store: str | None = None,
+    config: ConfigFile = None,
+    at: Connection = HERE,
+    json: Json = False,
+) -> None:
+    """Replay the event log and check the invariants.
+
+    The server does it; if none runs, this command does.
+
+    Parameters
+    ----------
+    store
+        Check this store without a server. Default: ask the server; if none runs, check the
+        SQLite database in the data directory.
+    """
+    found = _verify(store, config, at)
+    if json:
+        print_json(found)
+    elif not found.violations:
+        say("no violations: replaying the log gives the stored state, and the invariants hold")
+    else:
+        rows = [(v.invariant, v.job or "", v.seq or "", v.message) for v in found.violations]
+        print_table(("invariant", "job", "seq", "message"), rows, "")
+    for note in () if json else found.notes:
+        say(f"known loss: {note}")
+    if found.violations:
+        raise SystemExit(FAILED)
+
+
+def _verify(store: str | None, config: Path | None, at: Connection) -> Verified:
+    if store is not None:
+        check_exists(store)
+        return _verify_here(store, config)
+    try:
+        return at.call("POST", "/api/v1/verify", Verified, timeout=VERIFY_SECONDS)
+    except Unreachable:
+        embedded = embedded_store(at.data)
+        if at.server or os.environ.get("WINDLASS_SERVER") or embedded is None:
+            raise
+    warn(f"no server is running; checking {embedded}")
+    return _verify_here(embedded, config)
+
+
+def _verify_here(store: str, config: Path | None) -> Verified:
+    from windlass.assembly.stores import verify_store
+
+    return asyncio.run(verify_store(store, config_from(config)))

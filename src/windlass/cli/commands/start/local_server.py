@@ -1,4 +1,4 @@
-"""What `up` and `server` share: the data directory, the published address, signals."""
+"""What `up` and `server` share: data directory, published address, signals, flags of plug-ins."""
 
 import asyncio
 import contextlib
@@ -6,12 +6,16 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from dataclasses import fields, make_dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+
+from cyclopts import Group, Parameter
 
 from windlass.assembly.stores import make_private
 from windlass.client.settings import announce, retract
 from windlass.domain.values.errors import InvalidInput
+from windlass.plugins import working_plugins
 from windlass.server.services import ServerServices
 from windlass.server.sign_in.routes import LINK_PATH
 
@@ -85,3 +89,43 @@ def obey_signals() -> Stopping:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.ask)
     return stopping
+
+
+PLUGINS: Final = Group("Options of plug-ins", help="See `windlass plugins`.", sort_key=9)
+
+
+def _flags() -> Iterator[tuple[str, Any, None]]:
+    for plugin in working_plugins():
+        for option, text in plugin.server_options.items():
+            parameter = Parameter(
+                name=f"--{option}", help=text, group=PLUGINS, consume_multiple=False
+            )
+            yield option.replace("-", "_"), Annotated[list[str] | None, parameter], None
+
+
+if TYPE_CHECKING:
+
+    class PluginFlags:
+        """Every option of a plug-in as a flag; None if it was not given."""
+
+else:
+    PluginFlags = Parameter(name="*")(
+        make_dataclass(
+            "PluginFlags",
+            list(_flags()),
+            namespace={"__module__": __name__},  # Without it, cyclopts treats it as a builtin type.
+            frozen=True,
+            kw_only=True,
+        )
+    )
+
+NO_PLUGIN_FLAGS: Final = PluginFlags()
+
+
+def plugin_options(flags: PluginFlags) -> dict[str, tuple[str, ...]]:
+    """Returns the options that were given, by name."""
+    given = {
+        field.name.replace("_", "-"): getattr(flags, field.name)
+        for field in fields(flags)  # type: ignore[arg-type]
+    }
+    return {option: tuple(values) for option, values in given.items() if values}

@@ -12,17 +12,19 @@ from windlass.assembly.backend import ServerOptions
 from windlass.assembly.server import ensure_admin_token, running_services
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
+    NO_PLUGIN_FLAGS,
+    PluginFlags,
     announced,
     local_address,
     notify_ready,
     obey_signals,
+    plugin_options,
     prepare_data,
 )
-from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.options.configuration import NONE_SET, CoreOptions
 from windlass.cli.options.flags import Flag, Many, Misused
-from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import Imports
+from windlass.cli.output.logging import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.values.addresses import is_loopback

@@ -12,13 +12,15 @@ from windlass.assembly.backend import POOLS, ServerOptions
 from windlass.assembly.server import ensure_admin_token, running_services
 from windlass.cli.commands.start.hidden_from_jobs import folders_of, hide_from_jobs
 from windlass.cli.commands.start.local_server import (
+    NO_PLUGIN_FLAGS,
+    PluginFlags,
     announced,
     local_address,
     obey_signals,
+    plugin_options,
     prepare_data,
     sign_in_link,
 )
-from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.commands.start.own_workers import (
     OwnWorkers,
     end_pool_workers,
@@ -27,7 +29,6 @@ from windlass.cli.commands.start.own_workers import (
 )
 from windlass.cli.options.configuration import NONE_SET, CoreOptions, Settings
 from windlass.cli.options.flags import Flag, Misused
-from windlass.cli.options.plugin_flags import NO_PLUGIN_FLAGS, PluginFlags, plugin_options
 from windlass.cli.options.worker import (
     APP_VARIABLE,
     FILE_VARIABLE,
@@ -43,6 +44,7 @@ from windlass.cli.options.worker import (
     Namespaces,
     named_namespaces,
 )
+from windlass.cli.output.logging import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.output.text import BOLD_GREEN, say
 from windlass.client.settings import DEFAULT_PORT, data_directory
 from windlass.domain.rows.events import Level

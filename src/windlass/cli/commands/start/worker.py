@@ -17,7 +17,6 @@ from windlass.cli.commands.start.hidden_from_jobs import (
     hide_dsn,
     take_secrets,
 )
-from windlass.cli.commands.start.log import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.commands.start.reload import (
     end_to_start_again,
     run_watched,
@@ -36,6 +35,7 @@ from windlass.cli.options.connection import HERE, Connection
 from windlass.cli.options.flags import Flag, Misused
 from windlass.cli.options.worker import NO_VARIABLES, NOTHING, Code, JobVariables, Offers
 from windlass.cli.output.errors import explain_untrusted
+from windlass.cli.output.logging import DEFAULT_LOG, LogOptions, use_log
 from windlass.cli.output.text import RED, warn
 from windlass.client.settings import OwnCertificate, data_directory, own_certificate
 from windlass.domain.values.errors import InvalidInput, WindlassError

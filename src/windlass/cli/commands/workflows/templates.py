@@ -8,9 +8,8 @@ from windlass.cli.commands.suggestions import suggesting
 from windlass.cli.commands.workflows.workflows import start
 from windlass.cli.options.connection import DEFAULT_PLACE, Place, TemplateName
 from windlass.cli.options.flags import Json
-from windlass.cli.output.escaping import escape_json
 from windlass.cli.output.tables import print_rows
-from windlass.cli.output.text import BOLD, print_answer, print_change, print_json, say
+from windlass.cli.output.text import BOLD, escape_json, print_answer, print_change, print_json, say
 from windlass.messages.schedules import Template, TemplateList, TemplatePut, TemplateRequest
 from windlass.messages.workers import Changed
 from windlass.workflows.files import describe_file

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from windlass.contrib.django.options import read_options
+from windlass.contrib.django.submitting import read_options
 
 
 class Command(BaseCommand):
