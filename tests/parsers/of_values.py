@@ -42,7 +42,8 @@ from windlass.domain.values.quantities import (
 )
 from windlass.domain.webhooks import check_url, may_reach
 from windlass.engine.files.log_search import finder
-from windlass.operations.events import event_filter, moment_since
+from windlass.operations.events import event_filter
+from windlass.operations.parse import moment_since
 from windlass.ports.blobs import check_key, check_prefix
 from windlass.server.serve import parse_listen
 

@@ -4,7 +4,7 @@ from windlass.domain.access.rights import FLEET, Action, Identity, Resource, Rol
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.names import check_name
-from windlass.domain.values.quantities import format_moment, parse_duration_ms
+from windlass.domain.values.quantities import format_moment, parse_duration_ms, shown_moment
 from windlass.messages.access import (
     CodeCreated,
     CodeRequest,
@@ -120,9 +120,9 @@ def _show(token: Token) -> TokenInfo:
         role=token.role,
         namespaces=token.namespaces,
         created_at=format_moment(token.created_at),
-        expires_at=format_moment(token.expires_at) if token.expires_at else None,
-        revoked_at=format_moment(token.revoked_at) if token.revoked_at else None,
+        expires_at=shown_moment(token.expires_at),
+        revoked_at=shown_moment(token.revoked_at),
         worker=token.worker or None,
-        last_used_at=format_moment(token.last_used_at) if token.last_used_at else None,
+        last_used_at=shown_moment(token.last_used_at),
         kind=token.kind,
     )

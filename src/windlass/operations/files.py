@@ -27,8 +27,7 @@ from windlass.engine.files.logs import (
 from windlass.messages.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
 from windlass.operations.dispatch.call import BINARY, TEXT, Call, Stream
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.events import moment_since
-from windlass.operations.parse import namespace_of
+from windlass.operations.parse import moment_since, namespace_of
 from windlass.operations.render import show_artifact
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]

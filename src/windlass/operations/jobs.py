@@ -21,7 +21,7 @@ from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.ids import shown_attempt
 from windlass.domain.values.json_values import check_depth, too_deep
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
 from windlass.engine.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
@@ -163,7 +163,7 @@ def _shown(view: JobRecord) -> ChainJob:
         state=str(STATE_BY_CODE[view.state]),
         attempts=shown_attempt(newest_attempt(facts, view.lease), facts.handed_back),
         created_at=format_moment(facts.created_at),
-        finished_at=None if view.finished_at is None else format_moment(view.finished_at),
+        finished_at=shown_moment(view.finished_at),
     )
 
 

@@ -19,7 +19,7 @@ from windlass.messages.system import Health
 from windlass.operations.all_routes import ALL as OPERATIONS
 from windlass.operations.dispatch.call import EVENTS, TEXT, Reply, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Route, Routes, words_of
-from windlass.operations.events import moment_since
+from windlass.operations.parse import moment_since
 from windlass.server.http.call import HttpCall
 from windlass.server.live_pages import Topics, parse_topics
 from windlass.server.metrics.series import gauge

@@ -20,7 +20,12 @@ from windlass.domain.matching.shapes import Shape, opens_at, read_starts, room_i
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
-from windlass.domain.values.quantities import counted, format_moment, readable_duration
+from windlass.domain.values.quantities import (
+    counted,
+    format_moment,
+    readable_duration,
+    shown_moment,
+)
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.jobs.dependents import newest_of
 from windlass.store.sql.places import Probe
@@ -106,7 +111,7 @@ async def what_it_waits_for(tx: ReadTx, job: int, attempt: int) -> Reasons:
 
 def _waiting(step: StepRow) -> Waiting:
     since = f"since {format_moment(step.asked_at)}"
-    until = None if step.until is None else format_moment(step.until)
+    until = shown_moment(step.until)
     limit = "" if until is None else f", at most until {until}"
     if step.kind == StepKind.SLEEP:
         return Waiting(kind="sleep", text=f"the end of its sleep at {until}", until=until)
