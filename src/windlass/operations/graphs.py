@@ -27,10 +27,10 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.graph_rendering import (
     Rendered,
-    show_arguments,
     show_comparison,
     show_progress,
     sides_of,
+    with_arguments,
 )
 from windlass.ports.loop_time import aside
 from windlass.store.sql.transaction import ReadTx
@@ -137,10 +137,10 @@ async def compare(call: Call, a: Id, b: Id, limit: Differences = 100) -> Workflo
 
     found = await aside(sum(loaded.weight for loaded in runs), work)
     shown = found.differences[:limit]
-    ids = [side.job for each in shown if each.arguments for side in (each.a, each.b) if side]
+    ids = [side.job for each in shown if each.arguments_differ for side in (each.a, each.b) if side]
     specs = await call.services.engine.store.read(lambda tx: tx.jobs.specs(ids)) if ids else {}
-    arguments = [show_arguments(each, specs, runs) for each in shown]
-    return show_comparison(rows, runs, found, shown, arguments)
+    jobs = [with_arguments(each, specs, runs) for each in shown]
+    return show_comparison(rows, runs, found, jobs)
 
 
 async def _loaded(call: Call, workflow: int) -> tuple[WorkflowRow, Loaded]:
