@@ -7,8 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.explain.equivalents import option_texts
-from windlass.domain.explain.explanation import Estimate
-from windlass.domain.explain.forecast import Span, suggestions
+from windlass.domain.explain.forecast import estimate_of, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, OPTIONS, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
@@ -159,8 +158,8 @@ def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
     late = outlook.forecast.overdue_ms
     return {
-        "estimated_start": show_span(outlook.now, outlook.forecast.start),
-        "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "estimated_start": estimate_of(outlook.now, outlook.forecast.start),
+        "estimated_end": estimate_of(outlook.now, outlook.forecast.end),
         "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
@@ -179,14 +178,6 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
         p90=known.p90_ms / 1000,
         peak_memory=known.peak_memory,
     )
-
-
-def show_span(now: int, span: Span | None) -> Estimate | None:
-    """Renders a forecast as times."""
-    if span is None:
-        return None
-    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
-    return Estimate(earliest=low, likely=likely, latest=high)
 
 
 def show_transitions(
