@@ -24,7 +24,7 @@ from windlass.domain.matching.clauses import (
     satisfies,
 )
 from windlass.domain.matching.indices import parse_indices
-from windlass.domain.matching.matching import all_mismatches
+from windlass.domain.matching.matching import mismatches
 from windlass.domain.matching.room import parse_offer
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import describe_pool, parse_pool
@@ -62,7 +62,7 @@ def _clause(text: str) -> None:
     assert canonical_requires([text, clause]) == (clause,)
     assert clause.needs.isprintable()
     for metadata in METADATA:
-        all_mismatches("shell", [clause], [], metadata)
+        tuple(mismatches("shell", [clause], [], metadata))
 
 
 def _what_if(text: str) -> None:
@@ -71,7 +71,7 @@ def _what_if(text: str) -> None:
     shape = Shape("default", "default", "shell", clauses, (("gpus", 2),))
     for metadata in METADATA:
         proposed = satisfied(shape, metadata)
-        all_mismatches("shell", clauses, shape.resources, {**metadata, **proposed})
+        tuple(mismatches("shell", clauses, shape.resources, {**metadata, **proposed}))
 
 
 def _structured_clause(data: bytes) -> None:
