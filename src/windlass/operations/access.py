@@ -3,6 +3,7 @@
 from windlass.domain.access.rights import FLEET, Action, Identity, Resource, Role, may, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.ids import Id
 from windlass.domain.values.names import check_name
 from windlass.domain.values.quantities import format_moment, parse_duration_ms, shown_moment
 from windlass.messages.access import (
@@ -14,7 +15,6 @@ from windlass.messages.access import (
     TokenList,
     TokenRequest,
 )
-from windlass.messages.numbers import Id
 from windlass.messages.workers import Changed
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call

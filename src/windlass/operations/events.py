@@ -13,10 +13,10 @@ from windlass.domain.access.rights import Action, Identity
 from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.ids import Cursor, Id
 from windlass.domain.values.names import did_you_mean
 from windlass.engine.fleet.workers import MAX_DIGITS, find_worker
 from windlass.engine.history.events import EventFilter, Select, number_before, number_before_last
-from windlass.messages.numbers import Cursor, Id
 from windlass.operations.dispatch.call import EVENTS, Call, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import moment_since

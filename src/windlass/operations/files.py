@@ -7,11 +7,10 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.domain.access.rights import Action
-from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.domain.rows.files import ArtifactRow, LogState, UploadRow
 from windlass.domain.values.ids import shown_attempt
 from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files import logs
-from windlass.engine.files.files import Upload
 from windlass.engine.files.log_pages import text_of
 from windlass.engine.files.logs import (
     READ_LIMIT,
@@ -173,8 +172,8 @@ async def upload(
 ) -> Uploaded:
     """Stores a file for jobs of a namespace, under its SHA-256; it may be sent again."""
     own = namespace_of(namespace, call.who, Action.SUBMIT_JOBS)
-    sent = Upload(own, sha256, size, content_type)
-    row = await call.services.files.store_upload(sent, call.stream(), call.who.name)
+    sent = UploadRow(own, sha256, size, content_type, call.who.name, used_at=0)
+    row = await call.services.files.store_upload(sent, call.stream())
     return Uploaded(row.namespace, row.sha256, row.size)
 
 

@@ -13,6 +13,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.series import HOUR, PlanFigures, SeriesKind, read_plan, slot_of
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.ids import NameOrId
 from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import find_worker
@@ -27,7 +28,6 @@ from windlass.messages.history import (
     WorkerHistory,
     WorkerSpell,
 )
-from windlass.messages.numbers import NameOrId
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import moment_since

@@ -19,7 +19,7 @@ from windlass.domain.rows.records import InboxRow, JobFacts, JobRecord
 from windlass.domain.rows.views import JobSort, newest_attempt
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.ids import Id, shown_attempt
 from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
@@ -50,7 +50,6 @@ from windlass.messages.jobs import (
     WaitRequest,
     Where,
 )
-from windlass.messages.numbers import Id
 from windlass.messages.system import EventList
 from windlass.messages.workers import Changed
 from windlass.operations.dispatch.binding import Body, Query

@@ -23,11 +23,10 @@ from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.values.ids import WorkerId
+from windlass.domain.values.ids import Id, NameOrId, WorkerId
 from windlass.engine.access import digest_of
 from windlass.engine.fleet.enrolment import ANYONE, CODE_REFUSED, Enrolment
 from windlass.engine.fleet.workers import find_worker
-from windlass.messages.numbers import Id, NameOrId
 from windlass.messages.sync import EnrolReply, EnrolRequest, LeaveRequest, SyncReply, SyncRequest
 from windlass.messages.workers import Changed, WorkerInfo, WorkerList
 from windlass.operations.dispatch.binding import Body

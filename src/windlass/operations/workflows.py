@@ -19,11 +19,11 @@ from windlass.domain.rows.views import JobFilter
 from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
 from windlass.domain.tasks.references import RESULT, TEXT, joined, replaced
 from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.ids import Cursor, Id
 from windlass.domain.values.names import did_you_mean
 from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.sync.results import Results, resolved, results_of
 from windlass.messages.jobs import JobList
-from windlass.messages.numbers import Cursor, Id
 from windlass.messages.reactions import conceal
 from windlass.messages.schedules import ReactionInfo, ReactionList
 from windlass.messages.workflows import (

@@ -12,9 +12,9 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Action, Identity
+from windlass.domain.values.ids import Cursor
 from windlass.domain.values.quantities import format_moment
 from windlass.messages.access import AuditEntry, AuditList
-from windlass.messages.numbers import Cursor
 from windlass.messages.system import Health
 from windlass.operations.all_routes import ALL as OPERATIONS
 from windlass.operations.dispatch.call import EVENTS, TEXT, Reply, ServerSentEvent, Stream
