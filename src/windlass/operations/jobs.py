@@ -31,7 +31,6 @@ from windlass.messages.jobs import (
     CancelReply,
     CancelRequest,
     ChainJob,
-    DeletedJob,
     DeleteReply,
     DeleteRequest,
     Job,
@@ -307,8 +306,7 @@ async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
     await _check_given(call, data)
     for ids in pages(data.ids):
         await _check_own(call, ids)
-    done = await engine.jobs.cancel(data.ids, data.reason, call.who.name)
-    return await aside(len(done), lambda: CancelReply(LongList(CanceledJob(*one) for one in done)))
+    return CancelReply(await engine.jobs.cancel(data.ids, data.reason, call.who.name))
 
 
 @routes.post("/{job:int}/cancel", needs=Action.CHANGE_JOBS)
@@ -319,7 +317,7 @@ async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
     (done,) = await call.services.engine.jobs.cancel([job], reason, call.who.name)
     if done.state is None:
         raise NotFound("job", job)
-    return CanceledJob(done.job, done.state, done.applied)
+    return done
 
 
 @routes.post("/delete", needs=Action.DELETE_JOBS)
@@ -346,8 +344,7 @@ async def _delete(call: Call, ids: list[int]) -> DeleteReply:
     check_count("ids", ids, engine.config)
     for some in pages(ids):
         await call.services.queries.check_visible(some, call.who)
-    done = await engine.jobs.delete(ids, call.who.name)
-    return await aside(len(done), lambda: DeleteReply(LongList(DeletedJob(*one) for one in done)))
+    return DeleteReply(await engine.jobs.delete(ids, call.who.name))
 
 
 @routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)
@@ -383,7 +380,7 @@ async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
     """Accepts or rejects a job that waits for an operator."""
     await call.services.queries.check_visible([job], call.who)
     jobs, actor = call.services.engine.jobs, call.who.name
-    return Changed((await jobs.unblock(job, data.accept, data.reason, actor)).applied)
+    return Changed(await jobs.unblock(job, data.accept, data.reason, actor))
 
 
 @routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)

@@ -156,20 +156,19 @@ def show_queue(
 @routes.post("/{name:str}/pause", needs=Action.MANAGE_QUEUES)
 async def pause(call: Call, name: str) -> Changed:
     """Pauses a queue: workers get no more jobs from it."""
-    return Changed((await call.services.engine.queues.pause(name, call.who.name)).applied)
+    return Changed(await call.services.engine.queues.pause(name, call.who.name))
 
 
 @routes.post("/{name:str}/resume", needs=Action.MANAGE_QUEUES)
 async def resume(call: Call, name: str) -> Changed:
     """Resumes a queue."""
-    return Changed((await call.services.engine.queues.resume(name, call.who.name)).applied)
+    return Changed(await call.services.engine.queues.resume(name, call.who.name))
 
 
 @routes.post("/{name:str}/limits", needs=Action.MANAGE_QUEUES)
 async def limit(call: Call, name: str, data: Body[QueueLimits]) -> Changed:
     """Sets how many jobs of a queue may run, how, and for how long."""
-    done = await call.services.engine.queues.set_limits(name, data, call.who.name)
-    return Changed(done.applied)
+    return Changed(await call.services.engine.queues.set_limits(name, data, call.who.name))
 
 
 @namespace_routes.get("/weights", needs=Action.MANAGE_QUEUES)
