@@ -134,7 +134,10 @@ class Jobs:
     async def unblock(
         self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
     ) -> bool:
-        """Releases a job that waits for an operator, or aborts it; returns False if it was done before."""
+        """Releases a job that waits for an operator, or aborts it.
+
+        Returns whether that changed anything.
+        """
         check_id("job", job)
         check_text("reason", reason)
         check_text("actor", actor)
