@@ -24,7 +24,7 @@ from windlass.domain.matching.clauses import (
     satisfies,
 )
 from windlass.domain.matching.indices import parse_indices
-from windlass.domain.matching.matching import all_mismatches
+from windlass.domain.matching.matching import mismatches
 from windlass.domain.matching.room import parse_offer
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.pools.pools import describe_pool, parse_pool
@@ -42,7 +42,8 @@ from windlass.domain.values.quantities import (
 )
 from windlass.domain.webhooks import check_url, may_reach
 from windlass.engine.files.log_search import finder
-from windlass.operations.events import event_filter, moment_since
+from windlass.operations.events import event_filter
+from windlass.operations.parse import moment_since
 from windlass.ports.blobs import check_key, check_prefix
 from windlass.server.serve import parse_listen
 
@@ -61,7 +62,7 @@ def _clause(text: str) -> None:
     assert canonical_requires([text, clause]) == (clause,)
     assert clause.needs.isprintable()
     for metadata in METADATA:
-        all_mismatches("shell", [clause], [], metadata)
+        tuple(mismatches("shell", [clause], [], metadata))
 
 
 def _what_if(text: str) -> None:
@@ -70,7 +71,7 @@ def _what_if(text: str) -> None:
     shape = Shape("default", "default", "shell", clauses, (("gpus", 2),))
     for metadata in METADATA:
         proposed = satisfied(shape, metadata)
-        all_mismatches("shell", clauses, shape.resources, {**metadata, **proposed})
+        tuple(mismatches("shell", clauses, shape.resources, {**metadata, **proposed}))
 
 
 def _structured_clause(data: bytes) -> None:

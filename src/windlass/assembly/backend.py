@@ -35,9 +35,9 @@ from windlass.engine.schedules.schedules import Schedules
 from windlass.engine.schedules.templates import Templates
 from windlass.executors.loading import load_kinds
 from windlass.operations.jobs import Submissions
-from windlass.operations.live_depths import LiveDepths
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
+from windlass.operations.queues import LiveDepths
 from windlass.operations.services import Services
 from windlass.operations.tasks import WorkersTasks
 from windlass.ports.blobs import Blobs
@@ -187,12 +187,11 @@ def make_services(
     knows tokens of other issuers.
     """
     engine, clock, secrets = backend.engine, RealClock(), RealSecrets()
-    depths = LiveDepths(engine.catalog)
-    queries = Queries(engine, backend.inbox, depths)
+    queries = Queries(engine, backend.inbox)
     return Services(
         engine=engine,
         queries=queries,
-        depths=depths,
+        depths=LiveDepths(engine.catalog),
         submissions=Submissions(engine, queries),
         graphs=Graphs(engine.store, engine.catalog),
         new_key=secrets.secret,

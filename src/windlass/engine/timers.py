@@ -140,7 +140,7 @@ class DueJobs:
         self._config = config
         self._run = run
         self._background = background
-        self._alarm = Alarm(self._now, self._ring)
+        self._alarm = Alarm(store.now, self._ring)
 
     def set_alarm(self, due_at: int | None) -> None:
         """Checks again at this time, unless the alarm rings earlier anyway."""
@@ -169,6 +169,3 @@ class DueJobs:
 
     def _ring(self) -> None:
         self._background.start(self.move())
-
-    async def _now(self) -> int:
-        return await self._store.now()

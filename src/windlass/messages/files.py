@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from windlass.messages.numbers import Id
+from windlass.domain.values.ids import Id
 
 LogState = Literal["none", "streaming", "committed", "lost"]
 

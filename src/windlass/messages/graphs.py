@@ -1,10 +1,9 @@
 """The graph of a workflow, its progress, when its attempts ran, and how two runs differ."""
 
-from typing import Any
-
 import msgspec
 
 from windlass.domain.explain.forecast import Span
+from windlass.domain.graphs.compare import ComparedJob
 from windlass.domain.graphs.timeline import Timeline
 
 
@@ -139,36 +138,6 @@ class WorkflowTimeline(Timeline, frozen=True, kw_only=True):
     workflow: int
     now: int
     runs_left_out: int
-
-
-class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
-    """A job in one of two runs; times are milliseconds, null if unknown."""
-
-    job: int
-    state: str
-    run_ms: int | None
-    wait_ms: int | None
-
-
-class ComparedArgument(msgspec.Struct, frozen=True, kw_only=True):
-    """An argument with another value; long values are cut."""
-
-    name: str
-    a: Any
-    b: Any
-
-
-class ComparedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that differs in state, arguments, run time or wait, or is in only one run."""
-
-    name: str
-    a: ComparedSide | None
-    b: ComparedSide | None
-    state_differs: bool
-    run_ms: int | None
-    wait_ms: int | None
-    arguments_differ: bool
-    arguments: list[ComparedArgument]
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):

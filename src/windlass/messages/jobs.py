@@ -11,8 +11,8 @@ from windlass.domain.explain.explanation import Estimate
 from windlass.domain.job.forms import Backoff, Concurrency, Duration, RateLimit
 from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.failures import ExceptionInfo, TimeoutFrom
+from windlass.domain.values.ids import Cursor, Id, Moment
 from windlass.messages.files import ArtifactInfo, LogInfo
-from windlass.messages.numbers import Cursor, Id, Moment
 
 
 class NewWorkflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -3,8 +3,9 @@
 from windlass.domain.access.rights import FLEET, Action, Identity, Resource, Role, may, parse_role
 from windlass.domain.access.tokens import Token
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.ids import Id
 from windlass.domain.values.names import check_name
-from windlass.domain.values.quantities import format_moment, parse_duration_ms
+from windlass.domain.values.quantities import format_moment, parse_duration_ms, shown_moment
 from windlass.messages.access import (
     CodeCreated,
     CodeRequest,
@@ -14,7 +15,6 @@ from windlass.messages.access import (
     TokenList,
     TokenRequest,
 )
-from windlass.messages.numbers import Id
 from windlass.messages.workers import Changed
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
@@ -120,9 +120,9 @@ def _show(token: Token) -> TokenInfo:
         role=token.role,
         namespaces=token.namespaces,
         created_at=format_moment(token.created_at),
-        expires_at=format_moment(token.expires_at) if token.expires_at else None,
-        revoked_at=format_moment(token.revoked_at) if token.revoked_at else None,
+        expires_at=shown_moment(token.expires_at),
+        revoked_at=shown_moment(token.revoked_at),
         worker=token.worker or None,
-        last_used_at=format_moment(token.last_used_at) if token.last_used_at else None,
+        last_used_at=shown_moment(token.last_used_at),
         kind=token.kind,
     )

@@ -15,7 +15,7 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import job_filter
-from windlass.operations.rights import Rights, previewed_for
+from windlass.operations.rights import Rights, counted_for
 from windlass.store.sql.views import Views
 
 routes = Routes("/api/v1/jobs", "jobs")
@@ -41,7 +41,7 @@ async def preview(call: Call, data: Body[PreviewRequest]) -> PreviewReply:
     only_own = not may(who, Action.CHANGE_ALL_JOBS)
     if wanted is None or (only_own and wanted.submitted_by not in (None, who.name)):
         none = PreviewReply(count=0, exact=True, looked=0, only_own=only_own, where=data.where)
-        return previewed_for(who, none)
+        return counted_for(who, none)
     if only_own:
         wanted = wanted._replace(submitted_by=who.name)
     newest, found = await store.read(lambda tx: _count(tx.views, wanted))
@@ -56,7 +56,7 @@ async def preview(call: Call, data: Body[PreviewRequest]) -> PreviewReply:
         where=where,
         after=newest + 1,
     )
-    return previewed_for(who, shown)
+    return counted_for(who, shown)
 
 
 async def _count(views: Views, wanted: JobFilter) -> tuple[int, JobCount]:

@@ -12,14 +12,14 @@ import msgspec
 from windlass.domain.access.rights import Action, Identity
 from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.events import Event, EventKind
-from windlass.domain.values.errors import InvalidInput, NotFound, UnknownName
+from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.ids import Cursor, Id
 from windlass.domain.values.names import did_you_mean
-from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.fleet.workers import MAX_DIGITS, find_worker
 from windlass.engine.history.events import EventFilter, Select, number_before, number_before_last
-from windlass.messages.numbers import Cursor, Id
 from windlass.operations.dispatch.call import EVENTS, Call, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.parse import moment_since
 from windlass.operations.render import show_event
 from windlass.operations.services import Services
 from windlass.ports.loop_time import give_way
@@ -143,18 +143,6 @@ def event_filter(
         states=frozenset(found.code for name in states or () for found in parse_state(name)),
         job=job,
     )
-
-
-def moment_since(text: str, now: int) -> int:
-    """Returns a time that was given as such, or as how long ago it was."""
-    try:
-        return now - parse_duration_ms(text, "since")
-    except InvalidInput:
-        pass
-    try:
-        return parse_moment(text, "since")
-    except InvalidInput as error:
-        raise InvalidInput("since", f"a duration such as 10m, or {error.expected}", text) from None
 
 
 def _kind(name: str) -> int:

@@ -5,8 +5,8 @@ from functools import partial
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.explain.explanation import Explanation, Matrix, WorkerExplanation
 from windlass.domain.explain.waiting_time import TimeSpent
+from windlass.domain.values.ids import Id, NameOrId
 from windlass.engine.fleet.workers import find_worker
-from windlass.messages.numbers import Id, NameOrId
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 

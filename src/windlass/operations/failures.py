@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.job.kinds import command_of, decode_work
 from windlass.domain.lifecycle.failures import ExceptionInfo
 from windlass.domain.lifecycle.states import REJECTED
 from windlass.domain.matching.shapes import Shape
@@ -118,30 +119,15 @@ def spikes(now: Mapping[str, Figures], before: Mapping[str, Figures]) -> list[Sp
     return found
 
 
-class _Described(msgspec.Struct):
-    name: str | None = None
-    args: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Command(msgspec.Struct):
-    argv: Sequence[str] = ()
-    function: str = ""
-
-
-_described: Final = msgspec.json.Decoder(_Described).decode
-_command: Final = msgspec.json.Decoder(_Command).decode
 _exception: Final = msgspec.json.Decoder(ExceptionInfo).decode
 
 
 def _label(record: JobRecord, shapes: Mapping[int, Shape]) -> str:
     """Returns the name of a job, else its function or program."""
-    spec = _described(record.spec)
-    if spec.name:
-        return spec.name
-    try:
-        command = _command(spec.args)
-    except msgspec.DecodeError:
-        command = _Command()
+    work = decode_work(record.spec)
+    if work.name:
+        return work.name
+    command = command_of(work)
     program = command.argv[0].rpartition("/")[2] if command.argv else ""
     return command.function or program or shapes[record.facts.shape].task
 

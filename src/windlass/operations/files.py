@@ -7,10 +7,9 @@ from urllib.parse import quote
 import msgspec
 
 from windlass.domain.access.rights import Action
-from windlass.domain.rows.files import ArtifactRow, LogState
+from windlass.domain.rows.files import ArtifactRow, LogState, UploadRow
 from windlass.engine.attempts.log_segments import MAX_OFFSET
 from windlass.engine.files import logs
-from windlass.engine.files.files import Upload
 from windlass.engine.files.log_pages import text_of
 from windlass.engine.files.logs import (
     READ_LIMIT,
@@ -26,8 +25,7 @@ from windlass.engine.files.logs import (
 from windlass.messages.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
 from windlass.operations.dispatch.call import BINARY, TEXT, Call, Stream
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.events import moment_since
-from windlass.operations.parse import namespace_of
+from windlass.operations.parse import moment_since, namespace_of
 from windlass.operations.render import show_artifact
 
 Number = Annotated[int, msgspec.Meta(ge=1, le=2**53)]
@@ -173,8 +171,8 @@ async def upload(
 ) -> Uploaded:
     """Stores a file for jobs of a namespace, under its SHA-256; it may be sent again."""
     own = namespace_of(namespace, call.who, Action.SUBMIT_JOBS)
-    sent = Upload(own, sha256, size, content_type)
-    row = await call.services.files.store_upload(sent, call.stream(), call.who.name)
+    sent = UploadRow(own, sha256, size, content_type, call.who.name, used_at=0)
+    row = await call.services.files.store_upload(sent, call.stream())
     return Uploaded(row.namespace, row.sha256, row.size)
 
 

@@ -6,7 +6,13 @@ from typing import Any, Final
 
 import msgspec
 
-from windlass.domain.graphs.compare import Comparison, Difference, Side
+from windlass.domain.graphs.compare import (
+    ComparedArgument,
+    ComparedJob,
+    ComparedSide,
+    Comparison,
+    Side,
+)
 from windlass.domain.graphs.view import Box, View, add_up, jobs_in
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import BLOCKED, STATE_BY_CODE, TERMINAL_CODES
@@ -19,9 +25,6 @@ from windlass.messages.graphs import (
     Approval,
     ChainJob,
     Compared,
-    ComparedArgument,
-    ComparedJob,
-    ComparedSide,
     CriticalPath,
     GraphEdge,
     GraphNode,
@@ -206,8 +209,7 @@ def show_comparison(
     rows: Sequence[WorkflowRow],
     runs: Sequence[Loaded],
     found: Comparison,
-    shown: Sequence[Difference],
-    arguments: Sequence[Sequence[ComparedArgument]],
+    jobs: Sequence[ComparedJob],
 ) -> WorkflowComparison:
     """Renders what two runs differ in."""
     a, b = (_compared(row, loaded) for row, loaded in zip(rows, runs, strict=True))
@@ -218,28 +220,9 @@ def show_comparison(
         different=len(found.differences),
         only_a=found.only_a,
         only_b=found.only_b,
-        jobs=[
-            ComparedJob(
-                name=one.name,
-                a=_side(one.a),
-                b=_side(one.b),
-                state_differs=one.state,
-                run_ms=one.run_ms,
-                wait_ms=one.wait_ms,
-                arguments_differ=one.arguments,
-                arguments=list(own),
-            )
-            for one, own in zip(shown, arguments, strict=True)
-        ],
-        left_out=len(found.differences) - len(shown),
+        jobs=list(jobs),
+        left_out=len(found.differences) - len(jobs),
     )
-
-
-def _side(side: Side | None) -> ComparedSide | None:
-    if side is None:
-        return None
-    state = str(STATE_BY_CODE[side.state])
-    return ComparedSide(job=side.job, state=state, run_ms=side.run_ms, wait_ms=side.wait_ms)
 
 
 def _compared(row: WorkflowRow, loaded: Loaded) -> Compared:
@@ -267,27 +250,31 @@ def sides_of(loaded: Loaded, digests: Sequence[int]) -> Iterable[Side]:
         ready = max((finished[other] for other in needed), default=0)
         wait = start - max(ready, loaded.created[number]) if start else None
         yield Side(
-            job, graph.names[number], state,
-            None if run is None else max(0, run), None if wait is None else max(0, wait),
-            digests[number],
+            graph.names[number], digests[number],
+            ComparedSide(
+                job=job, state=str(STATE_BY_CODE[state]),
+                run_ms=None if run is None else max(0, run),
+                wait_ms=None if wait is None else max(0, wait),
+            ),
         )  # fmt: skip
 
 
-def show_arguments(
-    found: Difference, specs: Mapping[int, bytes], runs: Sequence[Loaded]
-) -> Sequence[ComparedArgument]:
-    """Returns the arguments that differ, with the names of jobs instead of their ids."""
-    if not found.arguments or found.a is None or found.b is None:
-        return ()
+def with_arguments(
+    found: ComparedJob, specs: Mapping[int, bytes], runs: Sequence[Loaded]
+) -> ComparedJob:
+    """Adds the arguments that differ, with the names of jobs instead of their ids."""
+    if not found.arguments_differ or found.a is None or found.b is None:
+        return found
     sides = ((found.a.job, runs[0]), (found.b.job, runs[1]))
     if any(job not in specs for job, _ in sides):
-        return ()
+        return found
     a, b = (_arguments(specs[job], loaded) for job, loaded in sides)
     names = [name for name in {**a, **b} if a.get(name) != b.get(name)]
-    return [
+    arguments = [
         ComparedArgument(name=name, a=_cut(a.get(name)), b=_cut(b.get(name)))
         for name in names[:MAX_ARGUMENTS]
     ]
+    return msgspec.structs.replace(found, arguments=arguments)
 
 
 def _arguments(spec: bytes, loaded: Loaded) -> dict[str, Any]:

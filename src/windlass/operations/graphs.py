@@ -13,6 +13,7 @@ from windlass.domain.graphs.timeline import Run, Window, lay_out
 from windlass.domain.lifecycle.states import parse_state
 from windlass.domain.rows.records import Attempt, WorkflowRow
 from windlass.domain.values.errors import InvalidInput, NotFound
+from windlass.domain.values.ids import Cursor, Id
 from windlass.engine.graphs import CHUNK, Loaded
 from windlass.messages.graphs import (
     GraphStates,
@@ -22,15 +23,14 @@ from windlass.messages.graphs import (
     WorkflowTimeline,
 )
 from windlass.messages.jobs import JobList
-from windlass.messages.numbers import Cursor, Id
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.graph_rendering import (
     Rendered,
-    show_arguments,
     show_comparison,
     show_progress,
     sides_of,
+    with_arguments,
 )
 from windlass.ports.loop_time import aside
 from windlass.store.sql.transaction import ReadTx
@@ -115,7 +115,7 @@ async def timeline(
     _, loaded = await _loaded(call, workflow)
     if by not in ("worker", "name"):
         raise InvalidInput("by", "worker or name", by)
-    now = await call.services.engine.store.read(_now)
+    now = await call.services.engine.now()
     runs, left_out = await _runs(call, loaded, by, now)
     window = Window(since, until, first, limit)
     found = await aside(loaded.weight, lambda: lay_out(runs, window))
@@ -137,10 +137,10 @@ async def compare(call: Call, a: Id, b: Id, limit: Differences = 100) -> Workflo
 
     found = await aside(sum(loaded.weight for loaded in runs), work)
     shown = found.differences[:limit]
-    ids = [side.job for each in shown if each.arguments for side in (each.a, each.b) if side]
+    ids = [side.job for each in shown if each.arguments_differ for side in (each.a, each.b) if side]
     specs = await call.services.engine.store.read(lambda tx: tx.jobs.specs(ids)) if ids else {}
-    arguments = [show_arguments(each, specs, runs) for each in shown]
-    return show_comparison(rows, runs, found, shown, arguments)
+    jobs = [with_arguments(each, specs, runs) for each in shown]
+    return show_comparison(rows, runs, found, jobs)
 
 
 async def _loaded(call: Call, workflow: int) -> tuple[WorkflowRow, Loaded]:
@@ -161,7 +161,7 @@ async def _rendered(call: Call, workflow: int, opened: Sequence[str], reveal: in
     view = await graphs.view(loaded, opened, [reveal] if reveal else ())
     counts = await graphs.counts(loaded, view)
     figures = await graphs.known_figures(loaded)
-    now = await call.services.engine.store.read(_now)
+    now = await call.services.engine.now()
     chain = () if figures is None else figures.chain.jobs
     return Rendered(row, loaded, view, counts, chain, now)
 
@@ -172,18 +172,16 @@ async def _runs(call: Call, loaded: Loaded, by: str, now: int) -> tuple[list[Run
     again = [job for job, n in zip(graph.jobs, loaded.attempts, strict=True) if n > 1]
     replaced = await call.services.graphs.moments(list(loaded.superseded[:MAX_EARLIER]))
     again += [one.job for one in replaced if one.attempt > 1]
-    earlier: list[Attempt] = []
+    store, earlier = call.services.engine.store, list[Attempt]()
     for first in range(0, min(len(again), MAX_EARLIER), CHUNK):
         some = again[first : first + CHUNK]
-        rows = await call.services.engine.store.read(partial(_attempts, jobs=some))
+        rows = await store.read(partial(_attempts, jobs=some))
         earlier += [row for found in rows.values() for row in found]
     left_out = max(0, len(loaded.superseded) - MAX_EARLIER)
     left_out += max(0, len(again) - MAX_EARLIER)
     workers = {*loaded.workers, *(one.worker for one in earlier)}
     workers |= {one.worker or 0 for one in replaced}
-    names = await call.services.engine.store.read(
-        lambda tx: tx.views.worker_names(sorted(workers - {0}))
-    )
+    names = await store.read(lambda tx: tx.views.worker_names(sorted(workers - {0})))
 
     def lane(job: int, worker: int) -> str:
         if by == "worker":
@@ -218,7 +216,3 @@ async def _runs(call: Call, loaded: Loaded, by: str, now: int) -> tuple[list[Run
 
 async def _attempts(tx: ReadTx, jobs: Sequence[int]) -> dict[int, list[Attempt]]:
     return await tx.jobs.attempts(jobs)
-
-
-async def _now(tx: ReadTx) -> int:
-    return tx.now

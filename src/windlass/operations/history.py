@@ -13,7 +13,8 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import Lease
 from windlass.domain.rows.series import HOUR, PlanFigures, SeriesKind, read_plan, slot_of
 from windlass.domain.values.errors import InvalidInput, NotFound
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.ids import NameOrId
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.workers import find_worker
 from windlass.engine.history.events import number_before
@@ -27,10 +28,9 @@ from windlass.messages.history import (
     WorkerHistory,
     WorkerSpell,
 )
-from windlass.messages.numbers import NameOrId
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.events import moment_since
+from windlass.operations.parse import moment_since
 from windlass.operations.past import MAX_SLOTS, Span, span_of
 from windlass.store.sql.transaction import ReadTx
 
@@ -285,9 +285,9 @@ async def pool_history(
                 PoolMachine(
                     name=one.name,
                     state=one.state,
-                    requested_at=_moment(one.requested_at),
-                    ready_at=_moment(one.ready_at),
-                    gone_at=_moment(one.gone_at),
+                    requested_at=shown_moment(one.requested_at),
+                    ready_at=shown_moment(one.ready_at),
+                    gone_at=shown_moment(one.gone_at),
                     reason=one.reason,
                 )
                 for one in machines[-MAX_ATTEMPTS:]
@@ -304,7 +304,7 @@ async def pool_history(
 async def _window(engine: Engine, since: str | None, until: str | None, most: int) -> Window:
     """Returns the part of the log to read: the last hour, unless told otherwise."""
     now = await engine.now()
-    end = now if until is None else moment_since(until, now)
+    end = now if until is None else moment_since(until, now, "until")
     begin = end - HOUR_MS if since is None else moment_since(since, now)
     if begin >= end:
         raise InvalidInput("since", f"before until ({format_moment(end)})", since)
@@ -330,9 +330,9 @@ def _show(spell: Spell, shape: Shape | None, who: Identity, name: str | None) ->
     shown = WorkerSpell(
         attempt=spell.attempt,
         state=spell.state.value,
-        assigned_at=_moment(spell.assigned_at),
-        started_at=_moment(spell.started_at),
-        finished_at=_moment(spell.finished_at),
+        assigned_at=shown_moment(spell.assigned_at),
+        started_at=shown_moment(spell.started_at),
+        finished_at=shown_moment(spell.finished_at),
     )
     if not visible:
         return shown
@@ -344,10 +344,6 @@ def _show(spell: Spell, shape: Shape | None, who: Identity, name: str | None) ->
         task=None if shape is None else shape.task,
         queue=None if shape is None else shape.queue,
     )
-
-
-def _moment(at: int | None) -> str | None:
-    return None if at is None else format_moment(at)
 
 
 MAX_REASONS: Final = 100

@@ -19,9 +19,9 @@ from windlass.domain.rows.records import InboxRow, JobFacts, JobRecord
 from windlass.domain.rows.views import JobSort, newest_attempt
 from windlass.domain.values.conversion import convert
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
-from windlass.domain.values.ids import shown_attempt
+from windlass.domain.values.ids import Id, shown_attempt
 from windlass.domain.values.json_values import check_depth, too_deep
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
 from windlass.engine.inbox import InboxRequest
 from windlass.engine.jobs.end_waiters import Ended
@@ -31,7 +31,6 @@ from windlass.messages.jobs import (
     CancelReply,
     CancelRequest,
     ChainJob,
-    DeletedJob,
     DeleteReply,
     DeleteRequest,
     Job,
@@ -50,7 +49,6 @@ from windlass.messages.jobs import (
     WaitRequest,
     Where,
 )
-from windlass.messages.numbers import Id
 from windlass.messages.system import EventList
 from windlass.messages.workers import Changed
 from windlass.operations.dispatch.binding import Body, Query
@@ -163,7 +161,7 @@ def _shown(view: JobRecord) -> ChainJob:
         state=str(STATE_BY_CODE[view.state]),
         attempts=shown_attempt(newest_attempt(facts, view.lease), facts.handed_back),
         created_at=format_moment(facts.created_at),
-        finished_at=None if view.finished_at is None else format_moment(view.finished_at),
+        finished_at=shown_moment(view.finished_at),
     )
 
 
@@ -308,8 +306,7 @@ async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
     await _check_given(call, data)
     for ids in pages(data.ids):
         await _check_own(call, ids)
-    done = await engine.jobs.cancel(data.ids, data.reason, call.who.name)
-    return await aside(len(done), lambda: CancelReply(LongList(CanceledJob(*one) for one in done)))
+    return CancelReply(await engine.jobs.cancel(data.ids, data.reason, call.who.name))
 
 
 @routes.post("/{job:int}/cancel", needs=Action.CHANGE_JOBS)
@@ -320,7 +317,7 @@ async def cancel(call: Call, job: Id, reason: str = "Canceled") -> CanceledJob:
     (done,) = await call.services.engine.jobs.cancel([job], reason, call.who.name)
     if done.state is None:
         raise NotFound("job", job)
-    return CanceledJob(done.job, done.state, done.applied)
+    return done
 
 
 @routes.post("/delete", needs=Action.DELETE_JOBS)
@@ -347,8 +344,7 @@ async def _delete(call: Call, ids: list[int]) -> DeleteReply:
     check_count("ids", ids, engine.config)
     for some in pages(ids):
         await call.services.queries.check_visible(some, call.who)
-    done = await engine.jobs.delete(ids, call.who.name)
-    return await aside(len(done), lambda: DeleteReply(LongList(DeletedJob(*one) for one in done)))
+    return DeleteReply(await engine.jobs.delete(ids, call.who.name))
 
 
 @routes.post("/{job:int}/retry", needs=Action.CHANGE_JOBS)
@@ -384,7 +380,7 @@ async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
     """Accepts or rejects a job that waits for an operator."""
     await call.services.queries.check_visible([job], call.who)
     jobs, actor = call.services.engine.jobs, call.who.name
-    return Changed((await jobs.unblock(job, data.accept, data.reason, actor)).applied)
+    return Changed(await jobs.unblock(job, data.accept, data.reason, actor))
 
 
 @routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)

@@ -16,16 +16,15 @@ from windlass.domain.rows.series import (
     read_figures,
     slot_of,
 )
-from windlass.domain.values.errors import InvalidInput
-from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.history.series import Depths, read_counted
 from windlass.messages.overview import AttentionList, Overview, QueueFigures
 from windlass.operations.attention import Attention
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.live_depths import RUNNING
-from windlass.operations.parse import namespace_of
+from windlass.operations.parse import moment_since, namespace_of
 from windlass.operations.past import PastPoint, Span, depths_at, find_point, span_of
+from windlass.operations.queues import RUNNING
 from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1", "overview")
@@ -52,8 +51,8 @@ async def overview(
     async def read(tx: ReadTx) -> Overview:
         point = None if as_of is None else await find_point(tx, as_of)
         now = tx.now if point is None else point.at
-        end = now if until is None else min(now, _moment(until, "until", now))
-        start = end - HOUR if since is None else _moment(since, "since", now)
+        end = now if until is None else min(now, moment_since(until, now, "until"))
+        start = end - HOUR if since is None else moment_since(since, now)
         return await _read(call, tx, start, end, point, shown)
 
     return await call.services.engine.store.read(read)
@@ -260,10 +259,3 @@ def _by_queue(depths: Depths) -> dict[str, dict[int, int]]:
 
 def _seconds(ms: int | None) -> float | None:
     return None if ms is None else ms / 1_000
-
-
-def _moment(text: str, field: str, now: int) -> int:
-    try:
-        return now - parse_duration_ms(text, field)
-    except InvalidInput:
-        return parse_moment(text, field)

@@ -15,7 +15,7 @@ from windlass.domain.lifecycle.workflow_state import Details
 from windlass.domain.rows.views import JobFilter, JobSort, Place
 from windlass.domain.values.errors import InvalidInput
 from windlass.domain.values.names import compile_pattern, did_you_mean
-from windlass.domain.values.quantities import parse_moment
+from windlass.domain.values.quantities import parse_duration_ms, parse_moment
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.arguments import check_id
 from windlass.messages.jobs import NewWorkflow, Where
@@ -121,6 +121,18 @@ def _failure(given: str) -> int:
 
 def _moment(given: str | None, field: str) -> int | None:
     return parse_moment(given, field) if given else None
+
+
+def moment_since(text: str, now: int, field: str = "since") -> int:
+    """Returns a time that was given as such, or as how long ago it was."""
+    try:
+        return now - parse_duration_ms(text, field)
+    except InvalidInput:
+        pass
+    try:
+        return parse_moment(text, field)
+    except InvalidInput as error:
+        raise InvalidInput(field, f"a duration such as 10m, or {error.expected}", text) from None
 
 
 def namespace_of(asked: str | None, who: Identity, action: Action = Action.READ_JOBS) -> str:

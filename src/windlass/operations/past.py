@@ -34,7 +34,7 @@ from windlass.domain.rows.series import (
 from windlass.domain.rows.views import JobFilter, JobPage, JobSort, Place, WorkerView
 from windlass.domain.values.errors import InvalidInput, NotFound
 from windlass.domain.values.ids import AttemptNo, JobId, LeaseNo, WorkerId
-from windlass.domain.values.quantities import format_moment, parse_duration_ms, parse_moment
+from windlass.domain.values.quantities import format_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.engine.history.events import last_before
@@ -50,7 +50,7 @@ from windlass.engine.verify.past import (
 from windlass.messages.jobs import Job, JobList
 from windlass.messages.workers import WorkerInfo
 from windlass.operations.dependencies import NO_DEPENDENCIES
-from windlass.operations.parse import format_place
+from windlass.operations.parse import format_place, moment_since
 from windlass.operations.render import show_job, show_transitions, show_worker
 from windlass.store.job_filters import fitting, states_of, text_of
 from windlass.store.sql.transaction import ReadTx
@@ -70,7 +70,7 @@ class PastPoint(NamedTuple):
 
 async def find_point(tx: ReadTx, as_of: str) -> PastPoint:
     """Finds a moment in the log; raises `InvalidInput` if the log does not reach back so far."""
-    at = _moment(as_of, tx.now)
+    at = moment_since(as_of, tx.now, "as_of")
     if at > tx.now:
         raise InvalidInput("as_of", "a time in the past", as_of)
     oldest = await tx.log.read(0, 1)
@@ -80,13 +80,6 @@ async def find_point(tx: ReadTx, as_of: str) -> PastPoint:
         hint = "older events were deleted: see event_retention_ms"
         raise InvalidInput("as_of", f"not before {begins}, where the log begins", as_of, hint)
     return PastPoint(at, await last_before(tx, at + 1))
-
-
-def _moment(text: str, now: int) -> int:
-    try:
-        return now - parse_duration_ms(text, "as_of")
-    except InvalidInput:
-        return parse_moment(text, "as_of")
 
 
 async def depths_at(tx: ReadTx, catalog: Catalog, point: PastPoint) -> Depths:

@@ -16,10 +16,10 @@ from windlass.domain.pools.pools import (
 from windlass.domain.pools.scale import Target
 from windlass.domain.pools.sizing import Fleet, Verdict, latency_ms
 from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.ids import Id
 from windlass.domain.values.quantities import format_moment, month_of, parse_duration_ms
 from windlass.engine.pools.pools import PlannedPools, PoolView
 from windlass.messages.jobs import JobList
-from windlass.messages.numbers import Id
 from windlass.messages.pools import (
     CostList,
     Plan,

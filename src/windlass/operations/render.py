@@ -7,9 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from windlass.domain.explain.equivalents import option_texts
-from windlass.domain.explain.explanation import Estimate
-from windlass.domain.explain.forecast import Span, suggestions
-from windlass.domain.job.forms import NONE
+from windlass.domain.explain.forecast import estimate_of, suggestions
 from windlass.domain.job.job import ALLOW_FAILURE, OPTIONS, QUARANTINED, JobSpec, decode_spec
 from windlass.domain.lifecycle.failures import FAILURE_BY_CODE, ExceptionInfo, FailureClass
 from windlass.domain.lifecycle.states import FAILED, STATE_BY_CODE, State
@@ -21,13 +19,13 @@ from windlass.domain.matching.shapes import Shape
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.events import Event, EventKind, Names, actor_of, reason_of, render
 from windlass.domain.rows.files import ArtifactRow, LogRow, LogState
-from windlass.domain.rows.records import Attempt, JobRecord, LimitRow, QueueRow, ShownNumbers
+from windlass.domain.rows.records import Attempt, JobRecord, ShownNumbers
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import FOREVER, StepKind, StepRow, StepState
 from windlass.domain.rows.views import WorkerView, newest_attempt
 from windlass.domain.tasks.media import timed_as
 from windlass.domain.values.ids import shown_attempt
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.engine import Engine
 from windlass.engine.explain.forecast import Outlook
 from windlass.messages.files import ArtifactInfo, LogInfo
@@ -42,7 +40,7 @@ from windlass.messages.jobs import (
 )
 from windlass.messages.steps import Question
 from windlass.messages.system import EventInfo
-from windlass.messages.workers import IndexedResource, QueueInfo, QueueRate, WorkerInfo
+from windlass.messages.workers import IndexedResource, WorkerInfo
 from windlass.operations.dependencies import NO_DEPENDENCIES, Dependencies
 from windlass.store.sql.placement import HeldIndices
 
@@ -96,8 +94,8 @@ def show_job(
         retry_count=_retries(view),
         max_retries=engine.config.retry.max_retries if spec.retries is None else spec.retries,
         lost_count=facts.lost,
-        not_before=_moment(_not_before(view) or spec.not_before_ms),
-        last_activity_at=_moment(_activity(view)),
+        not_before=shown_moment(_not_before(view) or spec.not_before_ms),
+        last_activity_at=shown_moment(_activity(view)),
         transitions=list(transitions),
         dynamic=_json(view.dynamic.body) if view.dynamic else None,
         quarantined=bool(facts.flags & QUARANTINED),
@@ -111,9 +109,9 @@ def show_job(
         superseded_by=facts.superseded_by,
         labels=spec.labels or {},
         created_at=format_moment(facts.created_at),
-        assigned_at=_moment(lease.assigned_at if lease else view.assigned_at),
-        started_at=_moment(lease.started_at if lease else view.started_at),
-        finished_at=_moment(view.finished_at),
+        assigned_at=shown_moment(lease.assigned_at if lease else view.assigned_at),
+        started_at=shown_moment(lease.started_at if lease else view.started_at),
+        finished_at=shown_moment(view.finished_at),
         reason=view.reason,
         worker=view.worker,
         indices={} if lease is None else read_indices(lease.indices),
@@ -151,7 +149,7 @@ def _timeouts(view: JobRecord, engine: Engine, spec: JobSpec, queue: str) -> dic
     return {
         "timeout": _seconds(facts.timeout_ms),
         "timeout_from": source,
-        "timeout_at": _moment(_timeout_at(view, spec)),
+        "timeout_at": shown_moment(_timeout_at(view, spec)),
         "idle_timeout": _seconds(facts.idle_ms),
     }
 
@@ -160,8 +158,8 @@ def _expectations(shape: Shape, outlook: Outlook) -> dict[str, Any]:
     """Renders the forecast of a job, and what jobs like it took."""
     late = outlook.forecast.overdue_ms
     return {
-        "estimated_start": show_span(outlook.now, outlook.forecast.start),
-        "estimated_end": show_span(outlook.now, outlook.forecast.end),
+        "estimated_start": estimate_of(outlook.now, outlook.forecast.start),
+        "estimated_end": estimate_of(outlook.now, outlook.forecast.end),
         "overdue": None if late is None else late / 1000,
         "peak_memory": outlook.peak_memory,
         "statistics": _statistics(outlook.known),
@@ -180,14 +178,6 @@ def _statistics(known: Summary | None) -> RunStatistics | None:
         p90=known.p90_ms / 1000,
         peak_memory=known.peak_memory,
     )
-
-
-def show_span(now: int, span: Span | None) -> Estimate | None:
-    """Renders a forecast as times."""
-    if span is None:
-        return None
-    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
-    return Estimate(earliest=low, likely=likely, latest=high)
 
 
 def show_transitions(
@@ -292,8 +282,8 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
                 worker=view.worker,
                 state=str(STATE_BY_CODE[lease.state]),
                 failure=None,
-                assigned_at=_moment(lease.assigned_at),
-                started_at=_moment(lease.started_at),
+                assigned_at=shown_moment(lease.assigned_at),
+                started_at=shown_moment(lease.started_at),
                 finished_at=None,
                 exit_code=None,
             )
@@ -305,9 +295,9 @@ def _attempts(view: JobRecord) -> list[AttemptInfo]:
                 worker=view.worker,
                 state=str(STATE_BY_CODE[facts.final_state]),
                 failure=_failure(view.failure, view.message),
-                assigned_at=_moment(view.assigned_at),
-                started_at=_moment(view.started_at),
-                finished_at=_moment(view.finished_at),
+                assigned_at=shown_moment(view.assigned_at),
+                started_at=shown_moment(view.started_at),
+                finished_at=shown_moment(view.finished_at),
                 exit_code=view.exit_code,
             )
         )
@@ -320,9 +310,9 @@ def _attempt(attempt: Attempt, names: Mapping[int, str], numbers: ShownNumbers) 
         worker=names.get(attempt.worker),
         state=str(STATE_BY_CODE[attempt.state]),
         failure=_failure(attempt.failure, attempt.message),
-        assigned_at=_moment(attempt.assigned_at),
-        started_at=_moment(attempt.started_at),
-        finished_at=_moment(attempt.finished_at),
+        assigned_at=shown_moment(attempt.assigned_at),
+        started_at=shown_moment(attempt.started_at),
+        finished_at=shown_moment(attempt.finished_at),
         exit_code=attempt.exit_code,
         handed_back=attempt.is_handed_back,
     )
@@ -358,32 +348,12 @@ def _log(row: LogRow | None) -> LogInfo:
     return LogInfo(LogState(row.state).name.lower(), row.bytes)  # type: ignore[arg-type]
 
 
-def _moment(ms: int | None) -> str | None:
-    return format_moment(ms) if ms else None
-
-
 def _seconds(ms: int | None) -> float | None:
     return ms / 1000 if ms else None
 
 
 def _json(body: bytes | None) -> Any:
     return None if body is None else msgspec.json.decode(body)
-
-
-def show_queue(
-    row: QueueRow,
-    limits: Mapping[int, LimitRow],
-    depth: int,
-    running: int,
-    rates: list[QueueRate],
-) -> QueueInfo:
-    """Renders a queue with so many jobs that wait in it or run; a limit counts its own."""
-    counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
-    return QueueInfo(
-        row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,
-        bool(row.preempts), running if counted is None else counted.leased, row.isolation, rates,
-        None if row.timeout_ms is None else row.timeout_ms / 1000 or NONE,
-    )  # fmt: skip
 
 
 def show_question(row: StepRow) -> Question:
@@ -396,7 +366,7 @@ def show_question(row: StepRow) -> Question:
         question=body.get("question", ""),
         schema=body.get("schema"),
         asked_at=format_moment(row.asked_at),
-        until=None if row.until is None else format_moment(row.until),
+        until=shown_moment(row.until),
     )
 
 
@@ -414,8 +384,8 @@ def _show_step(row: StepRow, numbers: ShownNumbers) -> StepInfo:
         state=StepState(row.state).name.lower(),
         attempt=numbers(row.attempt),
         asked_at=format_moment(row.asked_at),
-        until=None if row.until is None else format_moment(row.until),
-        ended_at=None if row.ended_at is None else format_moment(row.ended_at),
+        until=shown_moment(row.until),
+        ended_at=shown_moment(row.ended_at),
         name=row.name,
         question=asked,
         actor=row.actor,

@@ -5,7 +5,7 @@ A search passes over jobs of other namespaces, too. How many there are is not fo
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -18,6 +18,8 @@ from windlass.engine.submit.join_workflow import base_of, is_relative
 from windlass.messages.jobs import JobCount, JobList, NewWorkflow, PreviewReply
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.store.sql.transaction import ReadTx
+
+Counted = TypeVar("Counted", JobCount, PreviewReply)
 
 BOUND: Final = 1_000  # stands for a search that ended before it was through
 GENERATIONS: Final = 50  # of jobs that submit jobs; those further down belong to nobody
@@ -187,15 +189,8 @@ def listed_for(who: Identity, found: JobList, limit: int) -> JobList:
     return replace(found, looked=BOUND if is_cut else len(found.jobs))
 
 
-def counted_for(who: Identity, found: JobCount) -> JobCount:
+def counted_for(who: Identity, found: Counted) -> Counted:
     """Returns a count of jobs for this caller."""
-    if not who.namespaces:
-        return found
-    return replace(found, looked=found.count if found.exact else BOUND, estimate=None)
-
-
-def previewed_for(who: Identity, found: PreviewReply) -> PreviewReply:
-    """Returns the count of what an action would change for this caller."""
     if not who.namespaces:
         return found
     return replace(found, looked=found.count if found.exact else BOUND, estimate=None)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.messages.jobs import SubmitReply, SubmitRequest
     from windlass.operations.dispatch.call import Call
     from windlass.operations.jobs import Submissions
-    from windlass.operations.live_depths import LiveDepths
     from windlass.operations.queries import Queries
+    from windlass.operations.queues import LiveDepths
     from windlass.operations.tasks import WorkersTasks
     from windlass.ports.clock import Clock
 

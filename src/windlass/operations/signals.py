@@ -5,8 +5,8 @@ from typing import Final
 import msgspec
 
 from windlass.domain.access.rights import Action, sees
+from windlass.domain.values.ids import Cursor, Id
 from windlass.domain.values.names import check_name
-from windlass.messages.numbers import Cursor, Id
 from windlass.messages.steps import (
     AnswerReply,
     AnswerRequest,

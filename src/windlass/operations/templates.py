@@ -1,13 +1,16 @@
 """Templates: descriptions of workflows that are kept, and started with parameters."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
 from windlass.domain.access.rights import Action, sees
 from windlass.domain.job.forms import canonical_window
 from windlass.domain.schedules import TemplateRow
-from windlass.engine.schedules.templates import VERSION_LIMIT, PlanRequest
+from windlass.domain.values.errors import InvalidInput
+from windlass.domain.values.quantities import format_moment
+from windlass.engine.schedules.templates import VERSION_LIMIT, PlanRequest, check_template_name
+from windlass.messages.reactions import conceal_body
 from windlass.messages.schedules import (
     StartReply,
     StartRequest,
@@ -21,7 +24,6 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import namespace_of
-from windlass.operations.plan_rendering import reference, show_template
 from windlass.operations.rights import Rights
 from windlass.ports.loop_time import aside, give_way_if_long
 
@@ -73,7 +75,7 @@ async def start(
         key=data.key,
         key_for=canonical_window(data.key_for, data.key, "key_for"),
     )
-    wanted = reference(name, data.version)
+    wanted = _reference(name, data.version)
     done = await call.services.templates.start(wanted, order, data.submission_key)
     call.about = f"template `{name}`, workflow {done.workflow}"
     return done
@@ -89,10 +91,33 @@ async def remove(call: Call, name: str, namespace: str | None = None) -> Changed
 async def find(call: Call, name: str, version: int, namespace: str | None) -> Template:
     """Returns one version of a template that the caller may see; 0 is the newest."""
     place = namespace_of(namespace, call.who, Action.READ_PLANS)
-    return await _shown(await call.services.templates.find(place, reference(name, version)))
+    return await _shown(await call.services.templates.find(place, _reference(name, version)))
 
 
 async def _shown(row: TemplateRow) -> Template:
     """Renders a template while others have their turn."""
     await give_way_if_long()
-    return await aside(len(row.body) // VALUE_BYTES, lambda: show_template(row))
+    return await aside(len(row.body) // VALUE_BYTES, lambda: _show(row))
+
+
+def _reference(name: str, version: int) -> str:
+    """Returns the reference to a template version; 0 is the newest."""
+    check_template_name(name)
+    if not 0 <= version <= VERSION_LIMIT:
+        raise InvalidInput("version", f"0 to {VERSION_LIMIT}", version)
+    return f"{name}@{version}" if version else name
+
+
+def _show(row: TemplateRow) -> Template:
+    """Renders a template without its secrets."""
+    body = msgspec.json.decode(row.body, type=dict[str, Any])
+    return Template(
+        name=row.name,
+        namespace=row.namespace,
+        version=row.version,
+        priority=body.get("priority"),
+        parameters=body.get("parameters") or {},
+        body=conceal_body(body),
+        created_at=format_moment(row.created_at),
+        created_by=row.created_by,
+    )

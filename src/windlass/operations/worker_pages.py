@@ -23,7 +23,9 @@ from windlass.messages.workers import (
 )
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
-from windlass.operations.queries import PAGE_LIMIT, visible_metadata
+from windlass.operations.queries import PAGE_LIMIT
+from windlass.operations.workers import show as show_worker
+from windlass.operations.workers import visible_metadata
 from windlass.store.sql.transaction import ReadTx
 
 PageSize = Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)]
@@ -80,7 +82,7 @@ async def list_fleet(
 @routes.get("/{name:str}", needs=Action.READ_FLEET)
 async def show(call: Call, name: str) -> WorkerInfo:
     """Returns one worker by its name."""
-    return await call.services.queries.worker(name, call.who)
+    return await show_worker(call, name)
 
 
 @namespace_routes.get("/loads", needs=Action.READ_JOBS)

@@ -1,24 +1,43 @@
 """Routes about workers, and the ones that workers themselves call."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-from windlass.domain.access.rights import PENDING, Action, Identity, Resource, Role, may
+import msgspec
+
+from windlass.domain.access.rights import (
+    FLEET,
+    PENDING,
+    Action,
+    Identity,
+    Resource,
+    Role,
+    may,
+    sees,
+)
+from windlass.domain.access.secrets import EVERYONE, KEY_START
 from windlass.domain.access.tokens import check_own_token
+from windlass.domain.matching.functions import without_functions
+from windlass.domain.matching.shapes import NAMESPACES
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.domain.rows.views import WorkerView
 from windlass.domain.values.errors import Conflict, NotFound
-from windlass.domain.values.ids import WorkerId
+from windlass.domain.values.ids import Id, NameOrId, WorkerId
 from windlass.engine.access import digest_of
 from windlass.engine.fleet.enrolment import ANYONE, CODE_REFUSED, Enrolment
 from windlass.engine.fleet.workers import find_worker
-from windlass.messages.numbers import Id, NameOrId
 from windlass.messages.sync import EnrolReply, EnrolRequest, LeaveRequest, SyncReply, SyncRequest
 from windlass.messages.workers import Changed, WorkerInfo, WorkerList
 from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Forbidden, Unauthorized
 from windlass.operations.dispatch.routes import Routes
+from windlass.operations.past import past_workers
+from windlass.operations.render import show_worker
 from windlass.operations.rights import authorize
 from windlass.operations.services import Services
+from windlass.store.sql.placement import HeldIndices
 from windlass.store.sql.transaction import ReadTx
 
 SYNC_LIMIT: Final = 64 * 1024 * 1024
@@ -84,13 +103,52 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
 @routes.get("", needs=Action.READ_FLEET)
 async def list_workers(call: Call, as_of: str | None = None) -> WorkerList:
     """Returns all workers; with `as_of` as they were at a time, by the events about them."""
-    return WorkerList(await call.services.queries.workers(call.who, as_of))
+    engine = call.services.engine
+    found = await (engine.store.read(_workers) if as_of is None else past_workers(engine, as_of))
+    return WorkerList([_as_seen(one, call.who) for one in found])
+
+
+async def _workers(tx: ReadTx) -> list[WorkerInfo]:
+    views = await tx.views.workers_with_counts()
+    held: dict[int, list[HeldIndices]] = {}
+    for row in await tx.placement.indices([view.worker.id for view in views]):
+        held.setdefault(row.worker, []).append(row)
+    return [show_worker(view, held.get(view.worker.id, ())) for view in views]
 
 
 @routes.get("/{worker:str}", needs=Action.READ_FLEET)
 async def show(call: Call, worker: NameOrId) -> WorkerInfo:
     """Returns one worker."""
-    return await call.services.queries.worker(worker, call.who)
+
+    async def read(tx: ReadTx) -> WorkerInfo:
+        row = await find_worker(tx, worker)
+        view = WorkerView(row, (await tx.leases.count([row.id])).get(row.id, 0))
+        return show_worker(view, await tx.placement.indices([row.id]))
+
+    return _as_seen(await call.services.engine.store.read(read), call.who)
+
+
+def _as_seen(info: WorkerInfo, who: Identity) -> WorkerInfo:
+    """Leaves out of a worker's metadata what the caller may not see."""
+    if may(who, Action.READ_FLEET, FLEET):
+        return info
+    seen = partial(visible_metadata, who=who)
+    return msgspec.structs.replace(
+        info, static=seen(info.static), dynamic=seen(info.dynamic), metadata=seen(info.metadata)
+    )
+
+
+def visible_metadata(metadata: Mapping[str, Any], who: Identity) -> dict[str, Any]:
+    """Leaves out which other namespaces a worker serves, has secrets for and knows code of."""
+    kept = {key: _seen_names(key, value, who) for key, value in metadata.items()}
+    return without_functions({key: value for key, value in kept.items() if value != []})
+
+
+def _seen_names(key: str, value: Any, who: Identity) -> Any:
+    if key != NAMESPACES and not key.startswith(KEY_START):
+        return value
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if name == EVERYONE or sees(who, str(name), Action.READ_FLEET)]
 
 
 @routes.put("/{worker:str}/static", needs=Action.MANAGE_WORKERS)

@@ -16,15 +16,16 @@ from windlass.domain.lifecycle.workflow_state import (
 )
 from windlass.domain.rows.records import WorkflowAbout, WorkflowRow
 from windlass.domain.rows.views import JobFilter
+from windlass.domain.schedules import ReactionKind, ReactionRow, ReactionState, Trigger
 from windlass.domain.tasks.references import RESULT, TEXT, joined, replaced
 from windlass.domain.values.errors import NotFound, UnknownName
+from windlass.domain.values.ids import Cursor, Id
 from windlass.domain.values.names import did_you_mean
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.sync.results import Results, resolved, results_of
 from windlass.messages.jobs import JobList
-from windlass.messages.numbers import Cursor, Id
 from windlass.messages.reactions import conceal
-from windlass.messages.schedules import ReactionList
+from windlass.messages.schedules import ReactionInfo, ReactionList
 from windlass.messages.workflows import (
     CanceledWorkflow,
     CancelWorkflow,
@@ -38,7 +39,6 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.jobs import PageSize, Seconds
 from windlass.operations.parse import namespace_of, parse_label, search_text
-from windlass.operations.plan_rendering import show_reaction
 from windlass.operations.rights import Rights
 from windlass.store.sql.transaction import ReadTx
 
@@ -123,7 +123,7 @@ async def list_reactions(call: Call, workflow: Id) -> ReactionList:
     """Returns the follow-ups, webhooks and retries of a workflow and their outcome."""
     await call.services.queries.check_workflows([workflow], call.who)
     rows = await call.services.reactions.of_workflow(workflow)
-    return ReactionList([show_reaction(row) for row in rows])
+    return ReactionList([_show_reaction(row) for row in rows])
 
 
 @routes.post("/{workflow:int}/cancel", needs=Action.CHANGE_JOBS)
@@ -248,7 +248,7 @@ def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
         key=None if about is None else about.key,
         submitted_by=details.submitted_by,
         created_at=format_moment(row.created_at),
-        finished_at=None if row.finished_at is None else format_moment(row.finished_at),
+        finished_at=shown_moment(row.finished_at),
         run=row.run,
         fail_fast=bool(row.flags & FAIL_FAST),
         labels=details.labels,
@@ -259,4 +259,22 @@ def show_workflow(row: WorkflowRow, about: WorkflowAbout | None) -> Workflow:
         on_end=conceal(details.on_end),
         supersedes=details.supersedes,
         reason=None if about is None else about.reason,
+    )
+
+
+def _show_reaction(row: ReactionRow) -> ReactionInfo:
+    """Renders one reaction and its outcome."""
+    pending = row.state == ReactionState.PENDING
+    return ReactionInfo(
+        id=row.id,
+        run=row.run,
+        on=Trigger(row.trigger).name.lower(),
+        kind=ReactionKind(row.kind).name.lower(),
+        state=ReactionState(row.state).name.lower(),
+        tries=row.tries,
+        next_at=shown_moment(row.next_at) if pending else None,
+        created_at=format_moment(row.created_at),
+        finished_at=shown_moment(row.finished_at),
+        result=row.result,
+        message=row.message,
     )

@@ -12,14 +12,14 @@ from prometheus_client.metrics_core import Metric as Family
 
 from windlass.domain.access.audit import AuditRow
 from windlass.domain.access.rights import Action, Identity
+from windlass.domain.values.ids import Cursor
 from windlass.domain.values.quantities import format_moment
 from windlass.messages.access import AuditEntry, AuditList
-from windlass.messages.numbers import Cursor
 from windlass.messages.system import Health
 from windlass.operations.all_routes import ALL as OPERATIONS
 from windlass.operations.dispatch.call import EVENTS, TEXT, Reply, ServerSentEvent, Stream
 from windlass.operations.dispatch.routes import Route, Routes, words_of
-from windlass.operations.events import moment_since
+from windlass.operations.parse import moment_since
 from windlass.server.http.call import HttpCall
 from windlass.server.live_pages import Topics, parse_topics
 from windlass.server.metrics.series import gauge

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from windlass.domain.job.kinds import StoredWork, command_of, decode_work
 from windlass.domain.lifecycle.states import (
     COMPLETED,
     FAILED,
@@ -38,25 +39,6 @@ class JobText(NamedTuple):
     message: str | None
     reason: str | None
     spec: bytes
-
-
-class _Searched(msgspec.Struct):
-    """The fields of a stored spec that are searched."""
-
-    task: str = ""
-    name: str | None = None
-    args: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Command(msgspec.Struct):
-    argv: list[str] = []
-    function: str = ""
-
-
-_searched = msgspec.json.Decoder(_Searched).decode
-
-
-_command = msgspec.json.Decoder(_Command).decode
 
 
 def searches(wanted: JobFilter) -> bool:
@@ -90,20 +72,17 @@ def found_in(wanted: JobFilter, rows: Iterable[JobText]) -> list[int]:
 
 def _text_of(row: JobText) -> str:
     """Returns the searched texts of a job, one per line."""
-    spec = _searched(row.spec)
-    parts = (spec.name, spec.task, _command_of(spec), row.message, row.reason)
+    work = decode_work(row.spec)
+    parts = (work.name, work.task, _command_text(work), row.message, row.reason)
     return "\n".join([part[:MAX_CHARACTERS] for part in parts if part])
 
 
-def _command_of(spec: _Searched) -> str:
+def _command_text(work: StoredWork) -> str:
     """Returns the command line, the function's name, or the arguments of another task."""
-    try:
-        command = _command(spec.args)
-    except msgspec.DecodeError:
-        command = _Command()
+    command = command_of(work)
     if command.argv:
         return " ".join(command.argv)
-    return command.function or bytes(spec.args)[: 4 * MAX_CHARACTERS].decode(errors="ignore")
+    return command.function or bytes(work.args)[: 4 * MAX_CHARACTERS].decode(errors="ignore")
 
 
 class Source(Enum):

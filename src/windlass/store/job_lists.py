@@ -10,7 +10,7 @@ from the event log, because an index of ends would make every job more expensive
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Final
 
@@ -257,27 +257,21 @@ class JobLists(JobReads):
 
     async def _id_behind(self, at: int, newest: int) -> int:
         """Returns an id above all jobs created by `at`, too high by less than a chunk."""
-        low, high = 0, newest + 1
-        while high - low > CHUNK:
-            middle = (low + high) // 2
-            created = await self._created_up_to(middle)
-            if created is None or created <= at:
-                low = middle
-            else:
-                high = middle
-        return high
+
+        async def is_by_then(job: int) -> bool:
+            created = await self._created_up_to(job)
+            return created is None or created <= at
+
+        return await _bisect(0, newest + 1, is_by_then)
 
     async def _event_behind(self, at: int, oldest: int, newest: int) -> int:
         """Returns a number above all events up to `at`, too high by less than a chunk."""
-        low, high = oldest - 1, newest + 1
-        while high - low > CHUNK:
-            middle = (low + high) // 2
-            found = await self._event_time(middle)
-            if found is not None and found <= at:
-                low = middle
-            else:
-                high = middle
-        return high
+
+        async def is_by_then(event: int) -> bool:
+            found = await self._event_time(event)
+            return found is not None and found <= at
+
+        return await _bisect(oldest - 1, newest + 1, is_by_then)
 
     # Where a list takes its jobs from
 
@@ -314,8 +308,9 @@ class JobLists(JobReads):
         """Returns the next candidates below an id, descending, or above it, ascending."""
         if isinstance(sources, list):
             return await self._next_of(sources, start, width, down)
-        scan = self._scan if down else self._scan_up
-        found = [await scan(source, start, width, wanted.workflow) for source in sources]
+        found = [
+            await self._scan(source, start, width, wanted.workflow, down=down) for source in sources
+        ]
         if len(found) == 1:
             return found[0]
         merged = merge(*found, key=lambda row: row.job, reverse=down)
@@ -449,7 +444,7 @@ class JobLists(JobReads):
         """Returns failed and rejected jobs without a successor, among the newest that ended
         badly.
         """
-        rows = await self._scan(Source.BAD, FIRST, looked, None)
+        rows = await self._scan(Source.BAD, FIRST, looked, None, down=True)
         ids = [row.job for row in rows if row.ended in (FAILED, REJECTED)]
         records = await self._records(ids)
         found = [records[job] for job in ids if job in records]
@@ -459,6 +454,17 @@ class JobLists(JobReads):
         """Returns how many jobs are queued in each queue."""
         found = await self._counters()
         return {n.removeprefix(_DEPTH): v for n, v in found.items() if n.startswith(_DEPTH)}
+
+
+async def _bisect(low: int, high: int, is_low: Callable[[int], Awaitable[bool]]) -> int:
+    """Returns a number that is not low, too high by less than a chunk."""
+    while high - low > CHUNK:
+        middle = (low + high) // 2
+        if await is_low(middle):
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def _most(wanted: JobFilter) -> int:

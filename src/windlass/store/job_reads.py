@@ -10,23 +10,6 @@ from windlass.store.job_filters import Candidate, JobText, Source, Standing
 from windlass.store.sql.jobs import records_of
 from windlass.store.sql.session import Role, of_ids, query
 
-_SCANS = {
-    Source.JOBS: "scan_jobs",
-    Source.LEASES: "scan_leases",
-    Source.WAITS: "scan_waits",
-    Source.DUE: "scan_due",
-    Source.BAD: "scan_bad",
-    Source.WORKFLOW: "scan_workflow",
-}
-_SCANS_UP = {
-    Source.JOBS: "scan_jobs_up",
-    Source.LEASES: "scan_leases_up",
-    Source.WAITS: "scan_waits_up",
-    Source.DUE: "scan_due_up",
-    Source.BAD: "scan_bad_up",
-    Source.WORKFLOW: "scan_workflow_up",
-}
-
 
 class Stretch(NamedTuple):
     """Rows of jobs to read from an id on: at most `most`, or until `width` pass."""
@@ -59,18 +42,12 @@ class JobReads(Role, ABC):
         """Returns these jobs in this order."""
 
     async def _scan(
-        self, source: Source, below: int, count: int, workflow: int | None
+        self, source: Source, start: int, count: int, workflow: int | None, *, down: bool
     ) -> list[Candidate]:
-        """Returns the next jobs of a source below an id, descending."""
-        args = (below, count, workflow) if source is Source.WORKFLOW else (below, count)
-        return await self._session.rows(Candidate, _SCANS[source], *args)
-
-    async def _scan_up(
-        self, source: Source, above: int, count: int, workflow: int | None
-    ) -> list[Candidate]:
-        """Returns the next jobs of a source above an id, ascending."""
-        args = (above, count, workflow) if source is Source.WORKFLOW else (above, count)
-        return await self._session.rows(Candidate, _SCANS_UP[source], *args)
+        """Returns the next jobs of a source below an id, descending, or above it, ascending."""
+        name = f"scan_{source.value}" if down else f"scan_{source.value}_up"
+        args = (start, count, workflow) if source is Source.WORKFLOW else (start, count)
+        return await self._session.rows(Candidate, name, *args)
 
     async def _light(self, ids: Sequence[int]) -> list[Candidate]:
         """Returns these jobs, descending."""

@@ -1,12 +1,12 @@
 """Two runs side by side: jobs by name, and the largest differences first."""
 
-from windlass.domain.graphs.compare import Side, compare
+from windlass.domain.graphs.compare import ComparedSide, Side, compare
 
 
 def _side(name: str, run: int | None = 1_000, wait: int | None = 50, **fields: int) -> Side:
-    return Side(
-        fields.get("job", 1), name, fields.get("state", 8), run, wait, fields.get("args", 0)
-    )
+    state = str(fields.get("state", 8))
+    shown = ComparedSide(job=fields.get("job", 1), state=state, run_ms=run, wait_ms=wait)
+    return Side(name, fields.get("args", 0), shown)
 
 
 def test_the_largest_differences_come_first() -> None:
@@ -21,7 +21,7 @@ def test_the_largest_differences_come_first() -> None:
 
 def test_other_arguments_and_a_longer_wait_are_differences() -> None:
     found = compare([_side("x", args=1), _side("y")], [_side("x", args=2), _side("y", wait=900)])
-    assert [(one.name, one.arguments, one.wait_ms) for one in found.differences] == [
+    assert [(one.name, one.arguments_differ, one.wait_ms) for one in found.differences] == [
         ("y", False, 850), ("x", True, None),
     ]  # fmt: skip
 

@@ -4,7 +4,7 @@ import pytest
 
 from windlass.domain.job.capability import describe, grace_ms, nearest
 from windlass.domain.job.forms import GRACE
-from windlass.domain.matching.matching import parse_clause
+from windlass.domain.matching.clauses import parse_clause
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
 

@@ -13,10 +13,10 @@ from windlass.domain.matching.clauses import (
 )
 from windlass.domain.matching.matching import (
     Mismatch,
-    all_mismatches,
     first_mismatch,
     merge_metadata,
     metadata_digest,
+    mismatches,
 )
 
 GIB = 1024**3
@@ -215,7 +215,7 @@ def test_all_mismatches_are_found_in_order_and_the_first_is_the_first() -> None:
     metadata = {**WORKER, "tasks_denylist": ["shell"], "tasks_allowlist": ["python"]}
     requires = canonical_requires(["os==darwin", "cpus>=16", "cpus>=2"])
     resources = canonical_resources({"gpus": 1, "cpus": 2})
-    found = all_mismatches("shell", requires, resources, metadata)
+    found = tuple(mismatches("shell", requires, resources, metadata))
     assert [mismatch.clause_text for mismatch in found] == [
         "tasks_denylist",
         "tasks_allowlist",
@@ -235,7 +235,7 @@ def test_the_first_mismatch_is_none_exactly_if_there_are_none(
 ) -> None:
     requires = tuple(parse_clause(text) for text in texts)
     resources = canonical_resources(amounts)
-    found = all_mismatches("shell", requires, resources, WORKER)
+    found = tuple(mismatches("shell", requires, resources, WORKER))
     assert first_mismatch("shell", requires, resources, WORKER) == (found[0] if found else None)
 
 
@@ -243,5 +243,5 @@ def test_the_first_mismatch_is_none_exactly_if_there_are_none(
 def test_no_metadata_breaks_the_matching(metadata: dict[str, object], value: object) -> None:
     requires = canonical_requires(["a==1", "a!=1", "a in 1,x", "a has x", "a>=1", "a matches 1.*"])
     strange = {**metadata, "a": value, "system:memory": value, "tasks_denylist": value}
-    for mismatch in all_mismatches("shell", requires, (("memory", 1),), strange):
+    for mismatch in mismatches("shell", requires, (("memory", 1),), strange):
         assert mismatch.text

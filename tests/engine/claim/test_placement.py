@@ -135,10 +135,8 @@ async def test_apart_holds_across_shapes_and_within_a_namespace(rig: Rig) -> Non
 async def limit(
     rig: Rig, max_running: int | None = None, max_per_worker: int | None = None
 ) -> None:
-    done = await rig.engine.queues.set_limits(
-        "bulk", QueueLimits(max_running=max_running, max_per_worker=max_per_worker)
-    )
-    assert done.applied
+    limits = QueueLimits(max_running=max_running, max_per_worker=max_per_worker)
+    assert await rig.engine.queues.set_limits("bulk", limits)
 
 
 async def test_no_more_of_a_queue_runs_than_it_may(rig: Rig) -> None:

@@ -10,9 +10,9 @@ from tests.engine.history.test_retention import DAY, complete, retain
 from tests.engine.support.filing import Desk
 from tests.engine.support.rig import Rig
 from windlass.domain.config import Config
+from windlass.domain.rows.files import UploadRow
 from windlass.domain.values.errors import InvalidInput
 from windlass.engine.files.artifacts import artifact_key
-from windlass.engine.files.files import Upload
 
 HOUR = DAY // 24
 
@@ -24,7 +24,9 @@ async def _chunks(data: bytes) -> AsyncIterator[bytes]:
 async def sent(desk: Desk, data: bytes) -> str:
     """Uploads a file; its digest."""
     digest = hashlib.sha256(data).hexdigest()
-    await desk.files.store_upload(Upload("default", digest, len(data)), _chunks(data), "me")
+    await desk.files.store_upload(
+        UploadRow("default", digest, len(data), "", "me", 0), _chunks(data)
+    )
     return digest
 
 

@@ -6,7 +6,7 @@ from windlass.domain.rows.events import EventKind
 
 async def test_a_paused_queue_gives_out_nothing(rig: Rig) -> None:
     job = await rig.submit(queue="batch")
-    assert await rig.engine.queues.pause("batch", actor="ann") == ("batch", True, True)
+    assert await rig.engine.queues.pause("batch", actor="ann")
     agent = await rig.agent()
     assert await agent.take() == ()
     assert await rig.state(job) == "queued"
@@ -22,7 +22,7 @@ async def test_other_queues_go_on(rig: Rig) -> None:
 async def test_a_resumed_queue_gives_out_its_jobs(rig: Rig) -> None:
     job = await rig.submit(queue="batch")
     await rig.engine.queues.pause("batch")
-    assert await rig.engine.queues.resume("batch") == ("batch", False, True)
+    assert await rig.engine.queues.resume("batch")
     assert [j.job for j in await (await rig.agent()).take()] == [job]
 
 
@@ -37,13 +37,13 @@ async def test_running_jobs_of_a_paused_queue_finish(rig: Rig) -> None:
 
 async def test_pausing_twice_is_once(rig: Rig) -> None:
     await rig.engine.queues.pause("batch")
-    assert await rig.engine.queues.pause("batch") == ("batch", True, False)
+    assert not await rig.engine.queues.pause("batch")
     said = [e.reason for e in await rig.events() if e.kind == EventKind.QUEUE]
     assert said == ["Queue batch paused"]
 
 
 async def test_resuming_what_was_never_paused_changes_nothing(rig: Rig) -> None:
-    assert await rig.engine.queues.resume("batch") == ("batch", False, False)
+    assert not await rig.engine.queues.resume("batch")
     assert await rig.events() == []
 
 

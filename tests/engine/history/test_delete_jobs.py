@@ -4,6 +4,7 @@ import pytest
 
 from tests.engine.support.rig import Rig
 from windlass.engine.commands import jobs as commands
+from windlass.messages.jobs import DeletedJob
 
 
 async def test_an_ended_job_is_deleted_and_an_open_one_is_not(rig: Rig) -> None:
@@ -11,9 +12,9 @@ async def test_an_ended_job_is_deleted_and_an_open_one_is_not(rig: Rig) -> None:
     agent = await rig.agent(slots=1)
     await agent.finish(await agent.take_one())
     first, second, missing = await rig.engine.jobs.delete([done, waits, 999], "ops")
-    assert first == (done, True, None)
+    assert first == DeletedJob(done, True)
     assert (second.applied, second.refusal) == (False, "it has not ended: cancel it first")
-    assert missing == (999, False, None)
+    assert missing == DeletedJob(999, False)
     assert [row.facts.id for row in (await rig.snapshot()).jobs] == [waits]
     (event,) = [e for e in await rig.events() if e.reason == "Deleted 1 job"]
     assert event.actor == "ops"
@@ -25,7 +26,7 @@ async def test_many_jobs_are_deleted_in_pages(rig: Rig, monkeypatch: pytest.Monk
     await rig.engine.jobs.cancel(jobs[:4])
     wanted = [jobs[3], *jobs, 999]
     answers = await rig.engine.jobs.delete(wanted)
-    assert [answer.job for answer in answers] == wanted
+    assert [answer.id for answer in answers] == wanted
     assert [answer.applied for answer in answers] == [True] * 5 + [False] * 2
     assert [row.facts.id for row in (await rig.snapshot()).jobs] == [jobs[4]]
 

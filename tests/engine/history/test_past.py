@@ -27,6 +27,7 @@ from windlass.operations import past
 from windlass.operations.overview import overview
 from windlass.operations.past import PastJobs
 from windlass.operations.queries import Queries
+from windlass.operations.workers import list_workers
 
 ADMIN = Identity(1, "admin", Role.ADMIN)
 STRANGER = Identity(2, "stranger", Role.VIEWER, namespaces=("elsewhere",))
@@ -54,7 +55,7 @@ async def live(rig: Rig) -> dict[str, Any]:
     return {
         "jobs": [told(job) for job in jobs.jobs],
         "running": [job.id for job in running.jobs],
-        "workers": [_worker(w) for w in await queries.workers(ADMIN)],
+        "workers": [_worker(w) for w in (await list_workers(call_of(rig, ADMIN))).workers],
         "depth": figures.total.now,
     }
 
@@ -76,10 +77,11 @@ async def as_of(rig: Rig, at: int) -> dict[str, Any]:
         assert told(await reader.job(job.id, ADMIN, when)) == told(job)
     running = await all_jobs(JobFilter(states=(State.RUNNING.code,)))
     figures = await overview(call_of(rig, ADMIN), as_of=when)
+    fleet = await list_workers(call_of(rig, ADMIN), when)
     return {
         "jobs": [told(job) for job in jobs],
         "running": [job.id for job in running],
-        "workers": [_worker(w) for w in await Queries(rig.engine).workers(ADMIN, when)],
+        "workers": [_worker(w) for w in fleet.workers],
         "depth": figures.total.now,
     }
 

@@ -10,7 +10,7 @@ from windlass.messages.sync import Finished
 
 async def cancel(rig: Rig, job: int) -> tuple[str | None, bool]:
     (answer,) = await rig.engine.jobs.cancel([job], reason="not needed", actor="ann")
-    assert answer.job == job
+    assert answer.id == job
     return answer.state, answer.applied
 
 
@@ -150,7 +150,7 @@ async def test_many_are_canceled_in_one_call_and_answered_in_order(rig: Rig) -> 
     jobs = (await rig.submit_all(*[{"args": n} for n in range(5)])).ids
     wanted = [jobs[3], 404, jobs[0], jobs[3]]
     answers = await rig.engine.jobs.cancel(wanted)
-    assert [(a.job, a.state) for a in answers] == [
+    assert [(a.id, a.state) for a in answers] == [
         (jobs[3], "canceled"), (404, None), (jobs[0], "canceled"), (jobs[3], "canceled"),
     ]  # fmt: skip
     assert await rig.states(*jobs) == ["canceled", "queued", "queued", "canceled", "queued"]
@@ -173,7 +173,7 @@ async def test_many_jobs_are_canceled_in_pages_and_none_aborts_another(
         chain.append(await rig.submit(after=(chain[-1],)))
     wanted = [*chain, chain[0], 404]
     answers = await rig.engine.jobs.cancel(wanted, reason="not needed", actor="ann")
-    assert [(a.job, a.state) for a in answers] == [
+    assert [(a.id, a.state) for a in answers] == [
         (job, None if job == 404 else "canceled") for job in wanted
     ]
     assert await rig.states(*chain) == ["canceled"] * 7

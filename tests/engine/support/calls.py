@@ -6,7 +6,7 @@ from typing import Any
 from tests.engine.support.rig import Rig
 from windlass.domain.access.rights import Identity
 from windlass.operations.dispatch.call import Call
-from windlass.operations.live_depths import LiveDepths
+from windlass.operations.queues import LiveDepths
 
 
 def call_of(rig: Rig, who: Identity) -> Call:

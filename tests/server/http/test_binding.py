@@ -7,8 +7,8 @@ import pytest
 
 from windlass.domain.access.rights import Action
 from windlass.domain.values.errors import WindlassError
+from windlass.domain.values.ids import Id
 from windlass.messages.jobs import JOB_FILTERS, Where
-from windlass.messages.numbers import Id
 from windlass.operations.dispatch.binding import Binder, Body, explain_misfit, signature_of
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Route

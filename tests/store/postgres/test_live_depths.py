@@ -8,7 +8,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.lifecycle.states import State
 from windlass.engine.engine import Engine
 from windlass.engine.history.series import read_counted
-from windlass.operations.live_depths import SHARED_MS, LiveDepths
+from windlass.operations.queues import SHARED_MS, LiveDepths
 from windlass.store.sql.transaction import ReadTx
 
 START = 1_000_000_000_000

@@ -14,7 +14,8 @@ import uvloop
 from tests.support.debian import missing_reason
 from tests.support.running import run
 from tests.worker.rig import Rig, play
-from windlass.domain.matching.matching import all_mismatches, canonical_requires
+from windlass.domain.matching.clauses import canonical_requires
+from windlass.domain.matching.matching import mismatches
 from windlass.domain.tasks.ffmpeg import FfmpegTask
 from windlass.worker.agent.metadata import (
     TOOLS,
@@ -85,9 +86,9 @@ def test_names_of_encoders_and_of_their_codecs_count() -> None:
 def test_a_job_may_name_the_codec_that_ffmpeg_encodes(named: dict[str, object]) -> None:
     facts = {"ffmpeg:available": True, "ffmpeg:encoders": encoder_names(LISTED)}
     plan = FfmpegTask().check({"inputs": ["a.mkv"], "output": "b.mp4", **named})
-    assert all_mismatches("ffmpeg", canonical_requires(plan.requires), (), facts) == ()
+    assert tuple(mismatches("ffmpeg", canonical_requires(plan.requires), (), facts)) == ()
     plan = FfmpegTask().check({"inputs": ["a.mkv"], "output": "b.mp4", "codec": "hevc"})
-    assert len(all_mismatches("ffmpeg", canonical_requires(plan.requires), (), facts)) == 1
+    assert len(tuple(mismatches("ffmpeg", canonical_requires(plan.requires), (), facts))) == 1
 
 
 def test_a_worker_tells_what_it_found(tmp_path: Path) -> None:

@@ -30,15 +30,9 @@ class Waiting(Struct, frozen=True, kw_only=True):
     because: tuple[str, ...] = ()
 
 
-class WorkerEntry(Struct, frozen=True, kw_only=True):
-    """One worker, or a group of workers that cannot take the job for the same reason.
+class Ability(Struct, frozen=True, kw_only=True):
+    """Whether a worker can run a job; `why` is the first obstacle in words, `also` the others."""
 
-    `why` is the first obstacle in words; `also` lists the others.
-    """
-
-    worker: str | None = None
-    group: str | None = None
-    count: int = 1
     runnable: bool = False
     clause: str | None = None
     needs: str | None = None
@@ -46,13 +40,25 @@ class WorkerEntry(Struct, frozen=True, kw_only=True):
     why: str | None = None
     also: tuple[str, ...] = ()
 
+    def said_of(self, what: str) -> str:
+        """Returns one line for people, about a worker or about jobs."""
+        if self.runnable:
+            return f"{what}: can run it"
+        return f"{what}: " + "; ".join((self.why or "", *self.also))
+
+
+class WorkerEntry(Ability, frozen=True, kw_only=True):
+    """One worker, or a group of workers that cannot take the job for the same reason."""
+
+    worker: str | None = None
+    group: str | None = None
+    count: int = 1
+
     @property
     def text(self) -> str:
         """Returns one line for people."""
         who = f"worker {self.worker}" if self.worker else f"{self.count} workers ({self.group})"
-        if self.runnable:
-            return f"{who}: can run it"
-        return f"{who}: " + "; ".join((self.why or "", *self.also))
+        return self.said_of(who)
 
 
 class LimitEntry(Struct, frozen=True, kw_only=True):
@@ -169,7 +175,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-class WorkEntry(Struct, frozen=True, kw_only=True):
+class WorkEntry(Ability, frozen=True, kw_only=True):
     """Queued jobs of one shape, and why the worker cannot take them."""
 
     namespace: str
@@ -177,12 +183,6 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
     task: str
     jobs: int
     jobs_more: bool = False
-    runnable: bool = False
-    clause: str | None = None
-    needs: str | None = None
-    has: str | None = None
-    why: str | None = None
-    also: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -192,9 +192,7 @@ class WorkEntry(Struct, frozen=True, kw_only=True):
         what = f"{count} {plural} of {self.task} in queue {self.queue}"
         if self.namespace != "default":
             what += f", namespace {self.namespace}"
-        if self.runnable:
-            return f"{what}: can run it"
-        return f"{what}: " + "; ".join((self.why or "", *self.also))
+        return self.said_of(what)
 
 
 class WorkerExplanation(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from windlass.domain.explain.explanation import Estimate
 from windlass.domain.rows.statistics import Summary
-from windlass.domain.values.quantities import counted, format_size, readable_size
+from windlass.domain.values.quantities import (
+    counted,
+    format_moment,
+    format_size,
+    readable_size,
+)
 
 ENOUGH: Final = 5  # runs needed before we suggest anything
 FAR: Final = 4  # suggest less memory if a job asks for this many times its peak use
@@ -122,6 +128,14 @@ def _likely(own: Summary) -> int:
 
 def _bounds(own: Summary) -> tuple[int, int]:
     return min(own.p10_ms, own.p50_ms), max(own.p50_ms, own.p90_ms)
+
+
+def estimate_of(now: int, span: Span | None) -> Estimate | None:
+    """Returns a forecast as times."""
+    if span is None:
+        return None
+    low, likely, high = (format_moment(now + part) for part in (span.low, span.likely, span.high))
+    return Estimate(earliest=low, likely=likely, latest=high)
 
 
 def suggestions(resources: Iterable[tuple[str, int]], known: Summary | None) -> list[str]:

@@ -209,13 +209,21 @@ def _similar(first: Obstacle) -> Obstacle:
 def _entry(obstacles: Obstacles, names: list[str]) -> WorkerEntry:
     only = names[0] if len(names) == 1 else None
     group = None if only is not None else list_names(names)
+    return WorkerEntry(worker=only, group=group, count=len(names), **shown(obstacles))
+
+
+def shown(obstacles: Obstacles) -> dict[str, Any]:
+    """Returns the fields of `Ability`: the first obstacle in words, and the others."""
     if not obstacles:
-        return WorkerEntry(worker=only, group=group, count=len(names), runnable=True)
+        return {"runnable": True}
     first, *others = obstacles
-    return WorkerEntry(
-        worker=only, group=group, count=len(names), clause=first.clause, needs=first.needs,
-        has=first.has, why=first.text, also=tuple(found.text for found in others),
-    )  # fmt: skip
+    return {
+        "clause": first.clause,
+        "needs": first.needs,
+        "has": first.has,
+        "why": first.text,
+        "also": tuple(found.text for found in others),
+    }
 
 
 def list_names(names: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from itertools import chain, repeat
 from operator import add
 from typing import Final
 
+from windlass.domain.job.dependency_graph import put_in_order
+
 SLICE: Final = 20_000  # dependencies per call into C, which blocks other threads
 WIDE: Final = 1 << 20  # more than there are parts
 
@@ -163,20 +165,12 @@ def _put_in_order(
 ) -> tuple["array[int]", "array[int]", Sequence[int]]:
     """Returns the graph in order. In a cycle, some dependencies are left out."""
     count = len(starts) - 1
-    dependents: list[list[int]] = [[] for _ in range(count)]
-    missing = [starts[number + 1] - starts[number] for number in range(count)]
-    for number in range(count):
-        for other in needs[starts[number] : starts[number + 1]]:
-            dependents[other].append(number)
-    order = [number for number, left in enumerate(missing) if not left]
-    for number in order:
-        for dependent in dependents[number]:
-            missing[dependent] -= 1
-            if not missing[dependent]:
-                order.append(dependent)
-    if len(order) == count:
+    order, circle = put_in_order(
+        [needs[starts[number] : starts[number + 1]] for number in range(count)]
+    )
+    if not circle:
         return starts, needs, order
-    order += [number for number, left in enumerate(missing) if left]
+    order += sorted(set(range(count)) - set(order))
     place = [0] * count
     for position, number in enumerate(order):
         place[number] = position

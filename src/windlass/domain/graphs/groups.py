@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from windlass.domain.graphs.graph import WIDE, Graph
+from windlass.domain.job.dependency_graph import put_in_order
 
 _DIGITS: Final = re.compile(r"\d+")
 _PIECES: Final = re.compile(r"[-_./: #]+")
@@ -182,15 +183,8 @@ def _edges_between(graph: Graph, parts: Sequence[Part]) -> dict[tuple[int, int],
 
 
 def _is_acyclic(count: int, edges: Iterable[tuple[int, int]]) -> bool:
-    dependents: list[list[int]] = [[] for _ in range(count)]
-    missing = [0] * count
+    needs: list[list[int]] = [[] for _ in range(count)]
     for needed, waiting in edges:
-        dependents[needed].append(waiting)
-        missing[waiting] += 1
-    order = [place for place in range(count) if not missing[place]]
-    for place in order:
-        for dependent in dependents[place]:
-            missing[dependent] -= 1
-            if not missing[dependent]:
-                order.append(dependent)
-    return len(order) == count
+        needs[waiting].append(needed)
+    _, circle = put_in_order(needs)
+    return not circle

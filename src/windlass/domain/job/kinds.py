@@ -18,43 +18,49 @@ _PROGRAM: Final = re.compile(r"[\w.+-]{1,60}")
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "zsh"})
 
 
-class _Spec(msgspec.Struct, frozen=True):
-    task: str
+class StoredWork(msgspec.Struct, frozen=True):
+    """The fields of a stored job that say what it runs."""
+
+    task: str = ""
+    name: str | None = None
     args: msgspec.Raw = msgspec.Raw(b"null")
     kind: str | None = None
 
 
-class _Argv(msgspec.Struct, frozen=True):
+class Command(msgspec.Struct, frozen=True):
+    """A program with its arguments, or a function by its path."""
+
     argv: list[str] = []
-
-
-class _Function(msgspec.Struct, frozen=True):
     function: str = ""
 
 
-_spec: Final = msgspec.json.Decoder(_Spec).decode
-_argv: Final = msgspec.json.Decoder(_Argv).decode
-_function: Final = msgspec.json.Decoder(_Function).decode
+decode_work: Final = msgspec.json.Decoder(StoredWork).decode
+_command: Final = msgspec.json.Decoder(Command).decode
+
+
+def command_of(work: StoredWork) -> Command:
+    """Returns what a job runs; empty for arguments of another form."""
+    try:
+        return _command(work.args)
+    except msgspec.DecodeError:  # They made it fail, or will.
+        return Command()
 
 
 def kinds_of(spec: bytes) -> tuple[str, ...]:
     """Returns the kinds of a stored job, the narrowest first."""
-    job = _spec(spec)
+    job = decode_work(spec)
     if job.kind:
         return (_cut(job.kind),)
-    try:
-        if job.task == "shell":
-            return _of_program(_argv(job.args).argv) or (job.task,)
-        if job.task == "python":
-            return (_cut(_function(job.args).function) or job.task,)
-    except msgspec.DecodeError:  # Its arguments made it fail, or will.
-        return (job.task,)
+    if job.task == "shell":
+        return _of_program(command_of(job).argv) or (job.task,)
+    if job.task == "python":
+        return (_cut(command_of(job).function) or job.task,)
     return (job.task,)
 
 
 def program_or_task(spec: bytes) -> str:
     """Returns what a stored job runs, for labels and spans, without any of its arguments."""
-    job = _spec(spec)
+    job = decode_work(spec)
     kind = kinds_of(spec)[-1]
     if job.kind is None and job.task == "shell" and not _PROGRAM.fullmatch(kind):
         return job.task

@@ -14,44 +14,18 @@ from msgspec import Struct
 
 from windlass.domain.access.secrets import KEY_START
 from windlass.domain.matching.clauses import (
-    SHORT_NAMES,
     Clause,
     Scalar,
-    canonical_clause,
-    canonical_requires,
-    canonical_resources,
     is_size,
-    parse_clause,
     resource_key,
     satisfies,
     short_key,
-    target,
 )
 from windlass.domain.matching.functions import MISSING, why_not
 from windlass.domain.matching.indices import limit_amounts
 from windlass.domain.matching.isolation import OFFERED
 from windlass.domain.values.errors import InvalidInput, shorten
 from windlass.domain.values.quantities import parse_size, readable_size
-
-__all__ = [
-    "SHORT_NAMES",
-    "Clause",
-    "Mismatch",
-    "all_mismatches",
-    "amount_of",
-    "canonical_clause",
-    "canonical_requires",
-    "canonical_resources",
-    "first_mismatch",
-    "merge_metadata",
-    "metadata_digest",
-    "metadata_of",
-    "mismatches",
-    "parse_clause",
-    "resource_key",
-    "shown_value",
-    "target",
-]
 
 DENYLIST: Final = "tasks_denylist"
 ALLOWLIST: Final = "tasks_allowlist"
@@ -114,16 +88,6 @@ def first_mismatch(
 ) -> Mismatch | None:
     """Returns the first reason why this worker cannot run such jobs; None if it can."""
     return next(mismatches(task, requires, resources, metadata), None)
-
-
-def all_mismatches(
-    task: str,
-    requires: Sequence[Clause],
-    resources: Sequence[tuple[str, int]],
-    metadata: Mapping[str, object],
-) -> tuple[Mismatch, ...]:
-    """Returns all reasons why this worker cannot run such jobs."""
-    return tuple(mismatches(task, requires, resources, metadata))
 
 
 def mismatches(

@@ -5,7 +5,9 @@ passes a worker where a job is expected. A number from outside gets its type whe
 looked up: `JobId(number)`.
 """
 
-from typing import Final, NewType
+from typing import Annotated, Final, NewType
+
+from msgspec import Meta
 
 JobId = NewType("JobId", int)
 WorkerId = NewType("WorkerId", int)
@@ -17,6 +19,12 @@ AttemptNo = NewType("AttemptNo", int)
 
 LeaseNo = NewType("LeaseNo", int)
 """Counts all attempts of an installation in one rising sequence."""
+
+# Numbers in messages, with the bounds of the stores, checked where they are decoded.
+Id = Annotated[int, Meta(ge=1, le=2**62)]  # of a job, workflow, worker or token
+NameOrId = Id | str  # of a worker; the name counts before the id
+Cursor = Annotated[int, Meta(ge=0, le=2**62)]  # the last id of a page; 0: from the start
+Moment = Annotated[int, Meta(ge=0, le=2**62)]  # in ms; 0: unknown
 
 NO_WORKER: Final = WorkerId(0)
 PER_EPOCH: Final = 1_000_000

@@ -232,6 +232,11 @@ def format_moment(ms: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def shown_moment(ms: int | None) -> str | None:
+    """Formats a time that may be missing: None, or 0."""
+    return format_moment(ms) if ms else None
+
+
 def parse_moment(text: str, field: str) -> int:
     """Returns milliseconds since 1970; refuses a time without a zone."""
     try:

@@ -7,7 +7,8 @@ from windlass.domain.explain.explanation import Explanation, Matrix, WorkerExpla
 from windlass.domain.explain.waiting_time import TimeSpent
 from windlass.domain.rows.records import JobRecord
 from windlass.engine.explain.forecast import ActiveWorkers, Outlook, outlooks
-from windlass.engine.explain.job import Explainer, Sees
+from windlass.engine.explain.job import Explainer
+from windlass.engine.explain.reasons import Sees
 from windlass.engine.explain.time_spent import time_spent
 from windlass.engine.explain.worker import explain_worker
 from windlass.engine.jobs.priority import inherited_levels

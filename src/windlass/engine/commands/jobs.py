@@ -26,9 +26,9 @@ from windlass.domain.rows.views import JobFilter
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound, WindlassError, existing
 from windlass.engine.attempts.writes import is_held, lease_lost
 from windlass.engine.commands.submit import SubmitCommand
-from windlass.engine.history.retention import Deleted, delete_jobs
-from windlass.engine.jobs.cancel import Canceled, cancel
-from windlass.engine.jobs.decide import Unblocked, unblock
+from windlass.engine.history.retention import delete_jobs
+from windlass.engine.jobs.cancel import cancel
+from windlass.engine.jobs.decide import unblock
 from windlass.engine.jobs.end_waiters import Ended, EndWaiters
 from windlass.engine.jobs.priority import Adjusted, adjust, inherited_levels
 from windlass.engine.jobs.supersede import ChangedArgs, Superseded, check_references
@@ -39,7 +39,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner, retry_one
-from windlass.messages.jobs import BulkReply, RefusedJob
+from windlass.messages.jobs import BulkReply, CanceledJob, DeletedJob, RefusedJob
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx
@@ -86,12 +86,12 @@ class Jobs:
 
     async def cancel(
         self, jobs: Sequence[int], reason: str = "Canceled", actor: str | None = None
-    ) -> list[Canceled]:
+    ) -> list[CanceledJob]:
         """Cancels jobs, many of them in several transactions."""
         ordered = await aside(len(jobs), lambda: _newest_first(jobs))
         check_text("reason", reason)
         check_text("actor", actor)
-        found: dict[int, Canceled] = {}
+        found: dict[int, CanceledJob] = {}
         for some in pages(ordered, PAGE):
             done = await self._run(
                 partial(cancel, jobs=some, reason=reason, actor=actor), len(some)
@@ -133,8 +133,11 @@ class Jobs:
 
     async def unblock(
         self, job: int, accept: bool = True, reason: str = "Rejected", actor: str | None = None
-    ) -> Unblocked:
-        """Releases a job that waits for an operator, or aborts it."""
+    ) -> bool:
+        """Releases a job that waits for an operator, or aborts it.
+
+        Returns whether that changed anything.
+        """
         check_id("job", job)
         check_text("reason", reason)
         check_text("actor", actor)
@@ -153,14 +156,14 @@ class Jobs:
         await self._cascades.settled()
         return adjusted
 
-    async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[Deleted]:
+    async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[DeletedJob]:
         """Deletes ended jobs that nothing needs any more, with their logs and artifacts.
 
         Many of them are deleted in several transactions.
         """
         await aside(len(jobs), lambda: _check_ids(jobs))
         check_text("actor", actor)
-        found: dict[int, Deleted] = {}
+        found: dict[int, DeletedJob] = {}
         for some in pages(list(dict.fromkeys(jobs)), PAGE):
             done = await self._run(partial(delete_jobs, jobs=some, actor=actor), len(some))
             found.update(zip(some, done, strict=True))

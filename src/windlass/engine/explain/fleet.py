@@ -92,6 +92,7 @@ class Fleet:
         self._tx = tx
         self._catalog = catalog
         self._rows = rows
+        self._by_id = {row[0]: row for row in rows}
         self._rooms: Rooms | None = None
         self._suspects: dict[int, Company] | None = None
 
@@ -151,53 +152,37 @@ class Fleet:
     async def _read_rooms(self) -> Rooms:
         if self._rooms is None:
             self._rooms = Rooms(self._tx, self._catalog)
-            await self._rooms.read([worker for worker, _, _, _, _, _, _, _ in self._rows])
+            await self._rooms.read(list(self._by_id))
         return self._rooms
 
     def name_of(self, worker: int) -> str:
         """Returns a worker's name."""
-        found = self._row_of(worker)
-        if found is None:
-            return str(worker)
-        _, name, *_ = found
-        return name
+        row = self._by_id.get(worker)
+        return str(worker) if row is None else row[1]
 
     def profile_with(self, worker: int, dynamic: str) -> Profile | None:
         """Returns the worker's profile with this reported metadata; None if the worker does not
         exist.
         """
-        found = self._row_of(worker)
-        if found is None:
+        row = self._by_id.get(worker)
+        if row is None:
             return None
-        *_, static, now = found
+        *_, static, now = row
         return self._catalog.profile_by(static, as_reported(dynamic, now))
-
-    def _row_of(self, worker: int) -> FleetRow | None:
-        return next((row for row in self._rows if row[0] == worker), None)
 
     def metadata_of(self, workers: Sequence[int]) -> list[Mapping[str, Any]]:
         """Returns the metadata of these workers."""
-        wanted = set(workers)
-        return [
-            self._catalog.profile_by(static, dynamic).metadata
-            for worker, *_, static, dynamic in self._rows
-            if worker in wanted
-        ]
+        return [profile.metadata for profile in self._profiles(workers)]
 
     def slots(self, workers: Sequence[int]) -> tuple[int, int]:
-        """Returns how many slots these workers have, and how many of them are free."""
-        wanted = set(workers)
-        mine = [
-            (slots, held) for worker, _, _, slots, held, _, _, _ in self._rows if worker in wanted
-        ]
+        """Returns how many slots these workers have, and how many slots are free."""
+        mine = [(slots, held) for _, _, _, slots, held, *_ in map(self._by_id.__getitem__, workers)]
         return sum(slots for slots, _ in mine), sum(max(0, slots - held) for slots, held in mine)
 
     def profiles(self, workers: Sequence[int]) -> list[Profile]:
         """Returns the distinct profiles of these workers, to see what else they can run."""
-        wanted = set(workers)
-        found = [
-            self._catalog.profile_by(static, dynamic)
-            for worker, _, _, _, _, _, static, dynamic in self._rows
-            if worker in wanted
-        ]
-        return list({profile.digest: profile for profile in found}.values())
+        return list({profile.digest: profile for profile in self._profiles(workers)}.values())
+
+    def _profiles(self, workers: Sequence[int]) -> Iterator[Profile]:
+        for *_, static, dynamic in map(self._by_id.__getitem__, workers):
+            yield self._catalog.profile_by(static, dynamic)

@@ -4,7 +4,7 @@ Nothing here decides. Clauses, statuses, limits and exclusions are judged by the
 claims use. If a dependency is waiting too, we follow it to the root cause.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 from urllib.parse import quote
@@ -15,21 +15,19 @@ from windlass.domain.access.rights import Action as Permission
 from windlass.domain.config import Config
 from windlass.domain.explain.explanation import (
     Cause,
-    Estimate,
     Explanation,
     Matrix,
     Request,
     Step,
     Waiting,
 )
-from windlass.domain.explain.forecast import Line, forecast
+from windlass.domain.explain.forecast import Line, estimate_of, forecast
 from windlass.domain.explain.reasons import Group, entries, list_names, matrix_of
 from windlass.domain.explain.smallest_change import change_of, nearest, steps_for
 from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, STATE_BY_CODE, SUSPENDED
 from windlass.domain.matching.functions import MISSING
-from windlass.domain.matching.shapes import NAMESPACES, Shape, in_queue
+from windlass.domain.matching.shapes import NAMESPACES, Shape
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
-from windlass.domain.values.errors import NotFound, existing
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.fleet import Fleet
 from windlass.engine.explain.forecast import PROFILES, line_before, mix_of
@@ -43,10 +41,13 @@ from windlass.engine.explain.notes import (
 from windlass.engine.explain.reasons import (
     Expected,
     Reasons,
+    Sees,
     after_restore,
+    asked_of,
     limited,
     operator_asked,
     together,
+    visible_job,
     way_to_root,
     what_blocks,
     what_it_waits_for,
@@ -58,8 +59,6 @@ from windlass.store.sql.transaction import ReadTx
 COUNTED: Final = 10_000  # jobs ahead that we count; then we say "more than"
 REASONS: Final = 3  # distinct reasons of workers that are listed
 NEEDS: Final = 10  # unfinished dependencies that we follow to their cause
-
-Sees = Callable[[str], bool]
 
 
 class Explainer:
@@ -74,16 +73,16 @@ class Explainer:
 
     async def explain(self, job: int) -> Explanation:
         """Explains why this job is in its state."""
-        view = existing("job", job, await self._tx.views.job(job))
-        shape = await self._shape_of(view.facts)
-        if not self._sees(shape.namespace):
-            raise NotFound("job", job)
+        view, shape = await visible_job(self._tx, self._catalog, job, self._sees)
         state = str(STATE_BY_CODE[view.state])
         if not view.facts.is_open or view.lease is not None:
             notes = await run_time(self._tx, self._catalog, view)
             return Explanation(job=job, state=state, summary=_no_wait(view, state), notes=notes)
         reasons = await self._reasons(view, shape)
-        ahead = 0 if reasons.expected is None else reasons.expected.line.ahead
+        ahead, start = 0, None
+        if reasons.expected is not None:  # Only the line before it holds it back.
+            line, own = reasons.expected
+            ahead, start = line.ahead, forecast(line, own).start
         return Explanation(
             job=job,
             state=state,
@@ -93,7 +92,7 @@ class Explainer:
             limits=reasons.limits,
             ahead=min(ahead, COUNTED),
             ahead_more=ahead > COUNTED,
-            estimated_start=self._estimate(reasons.expected),
+            estimated_start=estimate_of(self._tx.now, start),
             smallest_change=change_of([self._limited(step) for step in reasons.steps]),
             notes=await self._notes(view, shape, reasons.groups),
         )
@@ -106,16 +105,11 @@ class Explainer:
 
     async def matrix(self, job: int) -> Matrix:
         """Returns which workers meet which of the job's clauses; no rows unless it waits."""
-        view = await self._tx.views.job(job)
-        if view is None or not self._sees((await self._shape_of(view.facts)).namespace):
-            raise NotFound("job", job)
+        view, shape = await visible_job(self._tx, self._catalog, job, self._sees)
         if not view.facts.is_open or view.lease is not None:
             return Matrix(job=job, columns=(), rows=())
-        shape = await self._shape_of(view.facts)
-        queue = await self._queue(shape.queue)
-        asked = shape if queue is None else in_queue(shape, queue.isolation)
+        asked, per_worker = asked_of(shape, await self._queue(shape.queue))
         fleet = await self._read_fleet()
-        per_worker = 0 if queue is None else queue.max_per_worker
         groups = await fleet.groups(asked, view.facts, per_worker)
         return matrix_of(job, asked, groups, fleet.metadata_of)
 
@@ -130,18 +124,6 @@ class Explainer:
             doing = await pools_for(self._tx, shape)
             notes += [] if doing is None else [doing]
         return tuple(notes)
-
-    def _estimate(self, expected: Expected | None) -> Estimate | None:
-        """Estimates when it will start, if only the line before it holds it back."""
-        if expected is None:
-            return None
-        start = forecast(expected.line, expected.own).start
-        if start is None:
-            return None
-        likely, low, high = (
-            format_moment(self._tx.now + ms) for ms in (start.likely, start.low, start.high)
-        )
-        return Estimate(likely=likely, earliest=low, latest=high)
 
     async def _shape_of(self, facts: JobFacts) -> Shape:
         await self._catalog.know(self._tx, [facts.shape])
@@ -159,9 +141,7 @@ class Explainer:
             await limited(self._tx, view, shape, queue),
         ]
         free = not any(part.waiting for part in parts)
-        per_worker = 0 if queue is None else queue.max_per_worker
-        asked = shape if queue is None else in_queue(shape, queue.isolation)
-        return together([*parts, await self._placed(view, asked, per_worker, free)])
+        return together([*parts, await self._placed(view, *asked_of(shape, queue), free)])
 
     # Dependencies, and why they wait
 

@@ -3,7 +3,7 @@
 Dependencies are followed until a job has another reason: the root cause.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -16,18 +16,28 @@ from windlass.domain.explain.reasons import Group
 from windlass.domain.job.dependency_graph import ids_in
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import QUEUED
-from windlass.domain.matching.shapes import Shape, opens_at, read_starts, room_in
+from windlass.domain.matching.shapes import Shape, in_queue, opens_at, read_starts, room_in
 from windlass.domain.rows.records import JobFacts, JobRecord, QueueRow
 from windlass.domain.rows.statistics import Summary
 from windlass.domain.rows.steps import StepKind, StepRow, StepState
-from windlass.domain.values.quantities import counted, format_moment, readable_duration
+from windlass.domain.values.errors import NotFound, existing
+from windlass.domain.values.quantities import (
+    counted,
+    format_moment,
+    readable_duration,
+    shown_moment,
+)
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.jobs.dependents import newest_of
+from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.places import Probe
 from windlass.store.sql.transaction import ReadTx
 
 HOLDERS: Final = 5  # jobs named as holding a limit
 DEPTH: Final = 50  # maximum jobs followed in a row
+
+
+Sees = Callable[[str], bool]  # which namespaces the caller may see
 
 
 class Expected(NamedTuple):
@@ -45,6 +55,24 @@ class Reasons(NamedTuple):
     limits: tuple[LimitEntry, ...] = ()
     groups: tuple[Group, ...] = ()
     expected: Expected | None = None
+
+
+async def visible_job(
+    tx: ReadTx, catalog: Catalog, job: int, sees: Sees
+) -> tuple[JobRecord, Shape]:
+    """Returns a job with its shape; raises `NotFound` if the caller may not see it."""
+    view = existing("job", job, await tx.views.job(job))
+    shape = (await catalog.know(tx, [view.facts.shape]))[view.facts.shape]
+    if not sees(shape.namespace):
+        raise NotFound("job", job)
+    return view, shape
+
+
+def asked_of(shape: Shape, queue: QueueRow | None) -> tuple[Shape, int]:
+    """Returns what jobs of a shape ask of workers in this queue, and how many one may hold."""
+    if queue is None:
+        return shape, 0
+    return in_queue(shape, queue.isolation), queue.max_per_worker
 
 
 def together(parts: Sequence[Reasons]) -> Reasons:
@@ -106,7 +134,7 @@ async def what_it_waits_for(tx: ReadTx, job: int, attempt: int) -> Reasons:
 
 def _waiting(step: StepRow) -> Waiting:
     since = f"since {format_moment(step.asked_at)}"
-    until = None if step.until is None else format_moment(step.until)
+    until = shown_moment(step.until)
     limit = "" if until is None else f", at most until {until}"
     if step.kind == StepKind.SLEEP:
         return Waiting(kind="sleep", text=f"the end of its sleep at {until}", until=until)

@@ -41,8 +41,8 @@ from windlass.domain.matching.shapes import Shape, can_run, opens_at, read_start
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.domain.rows.events import BaselineKind, Event, EventKind
 from windlass.domain.rows.records import JobFacts, JobRecord, ShownNumbers
-from windlass.domain.values.errors import NotFound, existing
 from windlass.domain.values.quantities import format_moment, readable_duration
+from windlass.engine.explain.reasons import Sees, visible_job
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.jobs.dependents import newest_of
 from windlass.engine.transaction.catalog import Catalog
@@ -58,16 +58,9 @@ BEFORE: Final = 20_000  # events before the job was queued, which may be starts 
 PAGE: Final = 5_000
 
 
-async def time_spent(
-    tx: ReadTx, catalog: Catalog, job: int, sees: Callable[[str], bool]
-) -> TimeSpent:
+async def time_spent(tx: ReadTx, catalog: Catalog, job: int, sees: Sees) -> TimeSpent:
     """Returns the time of one job by cause."""
-    view = existing("job", job, await tx.views.job(job))
-    facts = view.facts
-    await catalog.know(tx, [facts.shape])
-    shape = catalog.shapes[facts.shape]
-    if not sees(shape.namespace):
-        raise NotFound("job", job)
+    view, shape = await visible_job(tx, catalog, job, sees)
     return await _TimeAccount(tx, catalog, view, shape).add_up()
 
 

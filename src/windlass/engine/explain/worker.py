@@ -1,6 +1,6 @@
 """Explains why a worker is idle: what is ready to run, and why this worker cannot take it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -10,10 +10,11 @@ from windlass.domain.explain.reasons import (
     Obstacle,
     Obstacles,
     company_obstacles,
+    shown,
     slot_obstacles,
     status_obstacles,
 )
-from windlass.domain.matching.shapes import Shape, in_queue, is_gated
+from windlass.domain.matching.shapes import Shape, is_gated
 from windlass.domain.matching.suspects import NOBODY
 from windlass.domain.matching.workers import shown_status
 from windlass.domain.rows.records import QueueRow, Worker
@@ -22,7 +23,7 @@ from windlass.domain.values.errors import existing
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.explain.fleet import Rooms, suspects_on
-from windlass.engine.explain.reasons import after_restore, limits_of_shape
+from windlass.engine.explain.reasons import Sees, after_restore, asked_of, limits_of_shape
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.store.sql.transaction import ReadTx
 
@@ -41,7 +42,7 @@ class _JobGroup(NamedTuple):
 
 
 async def explain_worker(
-    tx: ReadTx, catalog: Catalog, worker: int, sees: Callable[[str], bool]
+    tx: ReadTx, catalog: Catalog, worker: int, sees: Sees
 ) -> WorkerExplanation:
     """Explains why this worker is idle, or what it is doing."""
     views = {view.worker.id: view for view in await tx.views.workers_with_counts()}
@@ -91,7 +92,7 @@ class _Gates:
         """Returns everything that keeps this worker from jobs of this shape."""
         metadata = self._profile.metadata
         queue = self._queues.get(shape.queue)
-        asked = shape if queue is None else in_queue(shape, queue.isolation)
+        asked, per_worker = asked_of(shape, queue)
         found = Matcher(asked).obstacles(metadata)
         if queue is not None and queue.paused:
             needs, says = f"queue {shape.queue} running", f"queue {shape.queue} is paused"
@@ -106,23 +107,16 @@ class _Gates:
             )
             for one in binding
         )  # fmt: skip
-        if is_gated(shape) or self._profile.shares or (queue and queue.max_per_worker):
-            per_worker = 0 if queue is None else queue.max_per_worker
+        if is_gated(shape) or self._profile.shares or per_worker:
             found += tuple(self._rooms.lacks(self._worker, metadata, shape, per_worker))
         return found
 
 
 async def _entry(tx: ReadTx, kind: _JobGroup, shapes: list[int]) -> WorkEntry:
     count = await tx.views.ready_before(shapes, _END, 0, COUNTED + 1)
-    first = kind.obstacles[0] if kind.obstacles else None
     return WorkEntry(
         namespace=kind.namespace, queue=kind.queue, task=kind.task, jobs=min(count, COUNTED),
-        jobs_more=count > COUNTED, runnable=first is None,
-        clause=None if first is None else first.clause,
-        needs=None if first is None else first.needs,
-        has=None if first is None else first.has,
-        why=None if first is None else first.text,
-        also=tuple(found.text for found in kind.obstacles[1:]),
+        jobs_more=count > COUNTED, **shown(kind.obstacles),
     )  # fmt: skip
 
 

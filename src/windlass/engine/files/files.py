@@ -6,7 +6,7 @@ refers to exists. A crash between the two leaves an orphan, which retention find
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -49,15 +49,6 @@ PROGRESS_LIMIT: Final = 4 * 1024
 UPLOAD_TTL_MS: Final = 3_600_000
 
 _shape = msgspec.json.Decoder(Shape).decode
-
-
-class Upload(NamedTuple):
-    """A file that a client sends."""
-
-    namespace: str
-    sha256: str
-    size: int
-    content_type: str = ""
 
 
 class Files(LogFiles):
@@ -156,9 +147,7 @@ class Files(LogFiles):
         await self._engine.store.read(lambda tx: check_input(tx, holder, job))
         return await self.open_artifact(job, name)
 
-    async def store_upload(
-        self, upload: Upload, chunks: AsyncIterator[bytes], created_by: str
-    ) -> UploadRow:
+    async def store_upload(self, upload: UploadRow, chunks: AsyncIterator[bytes]) -> UploadRow:
         """Stores a file that jobs of a namespace may use; refuses it unless it matches."""
         check_digest(upload.sha256)
         config = self._engine.config
@@ -177,7 +166,7 @@ class Files(LogFiles):
         check_name("content_type", kind)
 
         async def step(work: Work) -> UploadRow:
-            row = UploadRow(*upload[:3], kind, created_by, work.now)
+            row = upload._replace(content_type=kind, used_at=work.now)
             await work.tx.files.put_upload(row)
             return row
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from windlass.domain.rows.files import LogRow
 from windlass.domain.values.errors import NotFound
-from windlass.domain.values.quantities import format_moment
+from windlass.domain.values.quantities import format_moment, shown_moment
 from windlass.engine.attempts.log_segments import LogPiece, Logs, left_out
 from windlass.messages.files import LogLine
 
@@ -167,7 +167,7 @@ async def read_page(logs: Logs, index: LineIndex, first: int, count: int) -> lis
             text=text_of(data[:LINE_BYTES]),
             size=size,
             is_cut=min(len(data), LINE_BYTES) < size,
-            at=None if (at := _time_at(times, offset)) is None else format_moment(at),
+            at=shown_moment(_time_at(times, offset)),
         )
         for place, (offset, data, size) in enumerate(found)
     ]

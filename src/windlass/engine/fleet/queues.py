@@ -6,7 +6,6 @@ in, so its end frees the slot even on a server that does not know the limit.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 from windlass.domain.job.forms import NONE, TIMEOUT, milliseconds
 from windlass.domain.lifecycle.rank import queue_weight
@@ -23,21 +22,6 @@ from windlass.messages.workers import QueueLimits
 MAX_LIMIT = 1_000_000  # maximum of any limit
 HEAVIEST = 1_000
 DEFAULT = "default"  # the timeout of a queue without its own
-
-
-class Paused(NamedTuple):
-    """The queue's state after the call, and whether the call changed it."""
-
-    queue: str
-    paused: bool
-    applied: bool
-
-
-class Limited(NamedTuple):
-    """The queue after the call, and whether the call changed it."""
-
-    row: QueueRow
-    applied: bool
 
 
 def check_limits(limits: QueueLimits) -> None:
@@ -80,18 +64,16 @@ class Queues:
         self._run = run
         self._refresh = refresh
 
-    async def pause(self, queue: str, actor: str | None = None) -> Paused:
-        """Stops assigning jobs of a queue."""
+    async def pause(self, queue: str, actor: str | None = None) -> bool:
+        """Stops assigning jobs of a queue; returns whether that changed anything."""
         return await self._set_paused(queue, True, actor)
 
-    async def resume(self, queue: str, actor: str | None = None) -> Paused:
-        """Resumes assigning jobs of a queue."""
+    async def resume(self, queue: str, actor: str | None = None) -> bool:
+        """Resumes assigning jobs of a queue; returns whether that changed anything."""
         return await self._set_paused(queue, False, actor)
 
-    async def set_limits(
-        self, queue: str, limits: QueueLimits, actor: str | None = None
-    ) -> Limited:
-        """Sets how many jobs of a queue may run, in total and per worker."""
+    async def set_limits(self, queue: str, limits: QueueLimits, actor: str | None = None) -> bool:
+        """Sets how many jobs of a queue may run; returns whether that changed anything."""
         check_name("queue", queue)
         check_text("actor", actor)
         check_limits(limits)
@@ -108,7 +90,7 @@ class Queues:
         check_weight(weight)
         return await self._run(lambda work: set_namespace_weight(work, namespace, weight, actor))
 
-    async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> Paused:
+    async def _set_paused(self, queue: str, paused: bool, actor: str | None) -> bool:
         check_name("queue", queue)
         check_text("actor", actor)
         done = await self._run(lambda work: set_paused(work, queue, paused, actor))
@@ -116,20 +98,23 @@ class Queues:
         return done
 
 
-async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) -> Paused:
-    """Pauses or resumes a queue."""
+async def set_paused(work: Work, queue: str, paused: bool, actor: str | None) -> bool:
+    """Pauses or resumes a queue; returns True if that changed anything."""
     row = await _row(work, queue)
     if bool(row.paused) == paused:
-        return Paused(queue, paused, False)
+        return False
     await _put(work, row._replace(paused=int(paused)))
     word = "paused" if paused else "resumed"
     data = {"queue": queue, "paused": paused}
     work.say(EventKind.QUEUE, f"Queue {queue} {word}", actor=actor, data=data)
-    return Paused(queue, paused, True)
+    return True
 
 
-async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | None) -> Limited:
-    """Limits how much of a queue may run; running jobs are counted and continue."""
+async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | None) -> bool:
+    """Limits how much of a queue may run; running jobs are counted and continue.
+
+    Returns True if that changed anything.
+    """
     row = await _row(work, queue)
     changed = row._replace(
         max_running=row.max_running if limits.max_running is None else limits.max_running,
@@ -141,7 +126,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
         timeout_ms=_timeout_ms(limits.timeout, row.timeout_ms),
     )
     if changed == row:
-        return Limited(row, False)
+        return False
     if changed.max_running:
         uncounted = await _uncounted(work, queue)  # lock leases before limits
         name = ("", f"queue:{queue}")
@@ -155,7 +140,7 @@ async def set_limits(work: Work, queue: str, limits: QueueLimits, actor: str | N
         "limit": changed.limit, "isolation": changed.isolation, "timeout_ms": changed.timeout_ms,
     }  # fmt: skip
     work.say(EventKind.QUEUE, f"Queue {queue} has new limits", actor=actor, data=data)
-    return Limited(changed, True)
+    return True
 
 
 async def set_namespace_weight(work: Work, namespace: str, weight: int, actor: str | None) -> bool:

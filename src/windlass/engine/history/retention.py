@@ -24,6 +24,7 @@ from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.verify.baseline import dump, load
 from windlass.engine.verify.past import Findings, SnapshotIndex
 from windlass.engine.verify.replay import Replay
+from windlass.messages.jobs import DeletedJob
 from windlass.store.sql.retention import Ended
 from windlass.store.sql.snapshot import Snapshot
 from windlass.store.sql.transaction import WriteTx
@@ -330,15 +331,7 @@ async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
     return ends
 
 
-class Deleted(NamedTuple):
-    """Whether a job was deleted, or why not. A job that does not exist is not a refusal."""
-
-    job: int
-    applied: bool
-    refusal: str | None = None
-
-
-async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> list[Deleted]:
+async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> list[DeletedJob]:
     """Deletes those of these jobs that have ended and that nothing needs any more.
 
     Their logs and artifacts go with them; the next round of retention that looks for orphaned files
@@ -354,15 +347,15 @@ async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> lis
     await note_shapes(work, gone)
     await remove_rows(work, gone, f"Deleted {counted(len(gone), 'job')}", actor or "operator")
 
-    def answer(job: int) -> Deleted:
+    def answer(job: int) -> DeletedJob:
         if job in gone:
-            return Deleted(job, True)
+            return DeletedJob(job, True)
         if job not in facts:
-            return Deleted(job, False)
+            return DeletedJob(job, False)
         if job not in ended:
-            return Deleted(job, False, "it has not ended: cancel it first")
+            return DeletedJob(job, False, "it has not ended: cancel it first")
         if job in needed:
-            return Deleted(job, False, "an open job depends on it, or a name points to it")
-        return Deleted(job, False, "its workflow has not ended")
+            return DeletedJob(job, False, "an open job depends on it, or a name points to it")
+        return DeletedJob(job, False, "its workflow has not ended")
 
     return [answer(job) for job in jobs]

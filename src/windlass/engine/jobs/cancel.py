@@ -1,7 +1,6 @@
 """Cancels jobs: waiting ones end at once, assigned ones are taken back, running ones stop."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import (
@@ -25,26 +24,21 @@ from windlass.engine.jobs.dependents import (
 from windlass.engine.jobs.places import Withdrawn, withdraw
 from windlass.engine.jobs.priority import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.jobs import CanceledJob
 
 MANY = 100  # from this many jobs on, it pays to look for waiting ones first
 
 
-class Canceled(NamedTuple):
-    """The result of a cancel: the job's state now, and whether this call changed it."""
-
-    job: int
-    state: str | None  # None: no such job
-    applied: bool
-
-
-async def cancel(work: Work, jobs: Sequence[int], reason: str, actor: str | None) -> list[Canceled]:
+async def cancel(
+    work: Work, jobs: Sequence[int], reason: str, actor: str | None
+) -> list[CanceledJob]:
     """Cancels these jobs; the answers are in the order of the ids."""
     if len(jobs) < MANY:
         return await _cancel(work, jobs, reason, actor)
     ended = await _end_in_bulk(work, sorted(set(jobs)), reason, actor)
     others = await _cancel(work, [job for job in jobs if job not in ended], reason, actor)
-    found = {done.job: done for done in others}
-    return [found.get(job) or Canceled(job, "canceled", True) for job in jobs]
+    found = {done.id: done for done in others}
+    return [found.get(job) or CanceledJob(job, "canceled", True) for job in jobs]
 
 
 async def _end_in_bulk(
@@ -65,12 +59,12 @@ async def _end_in_bulk(
 
 async def _cancel(
     work: Work, jobs: Sequence[int], reason: str, actor: str | None
-) -> list[Canceled]:
+) -> list[CanceledJob]:
     facts = await work.tx.jobs.lock(sorted(set(jobs)))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     open_jobs = [fact for fact in facts.values() if fact.is_open]
-    answers: dict[int, Canceled] = {
-        fact.id: Canceled(fact.id, str(STATE_BY_CODE[fact.state]), False)
+    answers: dict[int, CanceledJob] = {
+        fact.id: CanceledJob(fact.id, str(STATE_BY_CODE[fact.state]), False)
         for fact in facts.values()
         if fact.state is not None
     }
@@ -81,9 +75,9 @@ async def _cancel(
     kept = {w.facts.id for w in running_too}
     waiting = [w for w in found.withdrawn if w.facts.id not in kept]
     await end_waiting(work, waiting, reason, actor)
-    answers.update({w.facts.id: Canceled(w.facts.id, "canceled", True) for w in waiting})
+    answers.update({w.facts.id: CanceledJob(w.facts.id, "canceled", True) for w in waiting})
     answers.update(await _stop(work, leased, reason, actor))
-    return [answers.get(job, Canceled(job, None, False)) for job in jobs]
+    return [answers.get(job, CanceledJob(job, None, False)) for job in jobs]
 
 
 async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[JobFacts, Lease]]:
@@ -121,17 +115,17 @@ async def end_waiting(
 
 async def _stop(
     work: Work, leased: Sequence[tuple[JobFacts, Lease]], reason: str, actor: str | None
-) -> dict[int, Canceled]:
+) -> dict[int, CanceledJob]:
     """Ends assigned attempts at once, since no process can exist; tells running ones to stop."""
-    answers: dict[int, Canceled] = {}
+    answers: dict[int, CanceledJob] = {}
     closing = Closing(work)
     notified: list[int] = []
     for facts, lease in leased:
         if lease.state == ASSIGNED:
             closing.cancel(facts, lease._replace(reason=reason), reason)
-            answers[facts.id] = Canceled(facts.id, "canceled", True)
+            answers[facts.id] = CanceledJob(facts.id, "canceled", True)
         elif lease.state == CANCELING:
-            answers[facts.id] = Canceled(facts.id, "canceling", False)
+            answers[facts.id] = CanceledJob(facts.id, "canceling", False)
         else:
             work.move(
                 facts.id, facts.shape, facts.workflow, lease.attempt, lease.state, CANCELING,
@@ -139,7 +133,7 @@ async def _stop(
             )  # fmt: skip
             notified.append(facts.id)
             work.effects.pokes.append(lease.worker)
-            answers[facts.id] = Canceled(facts.id, "canceling", True)
+            answers[facts.id] = CanceledJob(facts.id, "canceling", True)
     if notified:
         await work.tx.leases.mark(notified, CANCELING, reason)
     await closing.write()

@@ -5,7 +5,6 @@ accepts a job with a manual condition, or rejects it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -132,22 +131,15 @@ async def _ended(tx: ReadTx, spec: JobSpec, needs: Mapping[int, JobFacts]) -> li
     ]
 
 
-class Unblocked(NamedTuple):
-    """Whether this call met the condition, or it was already met."""
-
-    job: int
-    applied: bool
-
-
-async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> Unblocked:
-    """Meets a job's manual condition, or aborts the job."""
+async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | None) -> bool:
+    """Meets a job's manual condition, or aborts the job; returns False if it was met already."""
     facts = existing("job", job, (await work.tx.jobs.lock([job])).get(job))
     wait = (await hold_waits(work, [job], [] if accept else [job])).get(job)
     if wait is None or not wait.needs_operator:
         if accept and facts.is_open:
-            return Unblocked(job, False)
+            return False
         if not accept and facts.state == ABORTED:
-            return Unblocked(job, False)
+            return False
         raise Conflict("not_waiting", f"job {job} is not waiting for an operator")
     if accept:
         await work.catalog.know(work.tx, [facts.shape])
@@ -155,4 +147,4 @@ async def unblock(work: Work, job: int, accept: bool, reason: str, actor: str | 
     else:
         await work.tx.places.take_waits([job])
         await _end_blocked(work, facts, wait, reason, ABORTED, actor)
-    return Unblocked(job, True)
+    return True

@@ -86,14 +86,8 @@ class PoolsLoop:
         after = await self.tend(installation) if any(v.start for v in verdicts) else PoolsReport()
         self._engine.counters.wanted = {verdict.pool: verdict.size for verdict in verdicts}
         self._engine.counters.ran(self.name, now)
-        return PoolsReport(
-            pools=len(verdicts),
-            wanted=sum(verdict.wanted for verdict in verdicts),
-            launched=before.launched + after.launched,
-            refused=before.refused + after.refused,
-            terminated=before.terminated + after.terminated,
-            leaks=before.leaks + after.leaks,
-        )
+        wanted = sum(verdict.wanted for verdict in verdicts)
+        return _added([before, after], pools=len(verdicts), wanted=wanted)
 
     async def _take_turn(self, work: Work) -> bool:
         if work.inline:
@@ -119,13 +113,7 @@ class PoolsLoop:
         """
         rows = await self._engine.store.read(lambda tx: tx.pools.all())
         reports = await all_of(self._tend_pool(row, installation, turn) for row in rows)
-        return PoolsReport(
-            pools=len(rows) if turn else 0,
-            launched=sum(report.launched for report in reports),
-            refused=sum(report.refused for report in reports),
-            terminated=sum(report.terminated for report in reports),
-            leaks=sum(report.leaks for report in reports),
-        )
+        return _added(reports, pools=len(rows) if turn else 0)
 
     async def _tend_pool(self, row: PoolRow, installation: str, turn: bool) -> PoolsReport:
         """Compares one pool with its provider's list, and requests the difference."""
@@ -208,6 +196,18 @@ class PoolsLoop:
         if made is None or made[0] != row.body:
             made = self._made[row.id] = row.body, self._pools.providers(pool)
         return made[1]
+
+
+def _added(reports: Sequence[PoolsReport], pools: int, wanted: int = 0) -> PoolsReport:
+    """Returns what several parts of a round did together."""
+    return PoolsReport(
+        pools=pools,
+        wanted=wanted,
+        launched=sum(report.launched for report in reports),
+        refused=sum(report.refused for report in reports),
+        terminated=sum(report.terminated for report in reports),
+        leaks=sum(report.leaks for report in reports),
+    )
 
 
 async def _add_code(work: Work, code: str, member: PoolWorkerRow, ttl_ms: int) -> None:

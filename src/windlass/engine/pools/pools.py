@@ -27,12 +27,12 @@ from windlass.engine.pools.snapshot import (
     HELD_AT_ONCE,
     MAX_COUNTED,
     MAX_SURVEYED,
+    KnownPool,
     Survey,
     survey_running,
     survey_waiting,
     take_snapshot,
 )
-from windlass.engine.pools.targets import KnownPool
 from windlass.engine.transaction.arguments import check_metadata
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.clock import Secrets

@@ -44,8 +44,7 @@ from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted
 from windlass.engine.claim.make_room import tell_to_stop
 from windlass.engine.fleet.workers import remove, set_status
-from windlass.engine.pools.snapshot import FleetSnapshot, Survey, take_snapshot
-from windlass.engine.pools.targets import KnownPool
+from windlass.engine.pools.snapshot import FleetSnapshot, KnownPool, Survey, take_snapshot
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.provider import Machine
 

@@ -183,8 +183,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
         due = look(row, work.now)
     except InvalidInput as error:  # for example, a zone that this server does not know
         await work.tx.schedules.update(row._replace(next_at=None))
-        about = {"schedule": row.id, "namespace": row.namespace, "name": row.name}
-        work.say(EventKind.SCHEDULE, f"Schedule {row.name} stopped: {error}", data=about)
+        say(work, row, f"stopped: {error}", None)
         return 0
     runs = [
         RunRow(0, row.id, slot, RunState.WAITING, None, work.now, work.now, None, None)
@@ -200,10 +199,7 @@ async def _note_slots(work: Work, schedule: int) -> int:
     await work.tx.schedules.update(changed)
     if due.missed_from is not None:
         missed = format_moment(due.missed_from)
-        about = {"schedule": row.id, "namespace": row.namespace, "name": row.name}
-        message = f"Schedule {row.name} missed slots from {missed} on"
-        data = {**about, "missed_from": missed}
-        work.say(EventKind.SCHEDULE, message, actor="cron", data=data)
+        say(work, row, f"missed slots from {missed} on", "cron", missed_from=missed)
     return len(added)
 
 
@@ -260,9 +256,16 @@ def _verdict(error: WindlassError) -> tuple[RunState, str]:
 
 def _say(work: Work, row: ScheduleRow, run: RunRow, what: str, verb: str) -> None:
     when = f"slot {format_moment(run.slot)}" if run.slot else "by hand"
-    data = {
-        "schedule": row.id, "namespace": row.namespace, "name": row.name, "run": run.id,
-        "slot": run.slot, "workflow": run.workflow, "run_state": verb,
-    }  # fmt: skip
-    message = f"Schedule {row.name}, {when}: {what}"
-    work.say(EventKind.SCHEDULE, message, actor=run.actor or "cron", data=data)
+    text = f"Schedule {row.name}, {when}: {what}"
+    about = {"run": run.id, "slot": run.slot, "workflow": run.workflow, "run_state": verb}
+    work.say(EventKind.SCHEDULE, text, actor=run.actor or "cron", data={**_about(row), **about})
+
+
+def say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: object) -> None:
+    """Adds an event about a schedule."""
+    text = f"Schedule {row.name} {what}"
+    work.say(EventKind.SCHEDULE, text, actor=actor, data={**_about(row), **data})
+
+
+def _about(row: ScheduleRow) -> dict[str, object]:
+    return {"schedule": row.id, "namespace": row.namespace, "name": row.name}

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.job.dependency_graph import order_by_dependencies
-from windlass.domain.rows.events import EventKind
 from windlass.domain.rows.records import WorkflowRow
 from windlass.domain.schedules import (
     CATCH_UP_LIMIT,
@@ -25,7 +24,7 @@ from windlass.domain.schedules import (
 from windlass.domain.values.errors import Conflict, InvalidInput, NotFound
 from windlass.domain.values.names import check_name
 from windlass.engine.engine import Engine
-from windlass.engine.schedules.runs import Runs, RunTarget, order_of
+from windlass.engine.schedules.runs import Runs, RunTarget, order_of, say
 from windlass.engine.schedules.templates import Planner, check_template_name, plan_aside
 from windlass.engine.transaction.arguments import check_text
 from windlass.engine.transaction.unit_of_work import Work
@@ -87,7 +86,7 @@ class Schedules:
             if row is None:
                 return False
             await work.tx.schedules.remove(row.id)
-            _say(work, row, "removed", actor)
+            say(work, row, "removed", actor)
             return True
 
         return await self._engine.run(step)
@@ -102,7 +101,7 @@ class Schedules:
             next_at = row.next_at if paused else next_after(row, work.now)
             changed = row._replace(paused=int(paused), next_at=next_at, updated_at=work.now)
             await work.tx.schedules.update(changed)
-            _say(work, row, "paused" if paused else "resumed", actor)
+            say(work, row, "paused" if paused else "resumed", actor)
             return True
 
         return await self._engine.run(step)
@@ -116,7 +115,7 @@ class Schedules:
                 0, row.id, None, RunState.WAITING, None, work.now, work.now, None, actor
             )
             (run,) = await work.tx.schedules.add_runs([wanted])
-            _say(work, row, "run by hand", actor, run=run.id)
+            say(work, row, "run by hand", actor, run=run.id)
             return run
 
         run = await self._engine.run(step)
@@ -170,7 +169,7 @@ async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow,
                 "busy", f"schedule {row.name} is being changed by another request", 1_000
             )
         row = row._replace(id=number)
-        _say(work, row, "put", actor)
+        say(work, row, "put", actor)
         return row, True
     same = ("cron", "every_ms", "zone", "overlap", "catch_up", "catch_up_limit", "paused", "body")
     if all(getattr(known, field) == getattr(draft, field) for field in same):
@@ -186,13 +185,8 @@ async def _put(work: Work, draft: ScheduleRow, actor: str) -> tuple[ScheduleRow,
     if any(getattr(known, field) != getattr(row, field) for field in clock):
         row = row._replace(next_at=next_after(row, work.now))
     await work.tx.schedules.update(row)
-    _say(work, row, "changed", actor)
+    say(work, row, "changed", actor)
     return row, True
-
-
-def _say(work: Work, row: ScheduleRow, what: str, actor: str | None, **data: object) -> None:
-    about = {"schedule": row.id, "namespace": row.namespace, "name": row.name, **data}
-    work.say(EventKind.SCHEDULE, f"Schedule {row.name} {what}", actor=actor, data=about)
 
 
 def _checked(wanted: ScheduleInput, actor: str) -> bytes:

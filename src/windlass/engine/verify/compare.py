@@ -6,8 +6,8 @@ S2: every key names one job. S13: no pool exceeds its limit. S17: a slot of a sc
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.states import (
@@ -341,18 +341,6 @@ def _check_keys(known: SnapshotIndex, found: Findings) -> None:
             found.add("S2", message, named.get(key) or 0)
 
 
-def note_pool(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """Applies an event about a pool or one of its workers."""
-    living = past.pools.setdefault(data["pool"], set())
-    if "tokens" in data:
-        living |= set(data["tokens"])
-        if len(living) > data["most"]:
-            message = f"pool {data['pool']} has {len(living)} workers, {data['most']} are allowed"
-            found.add("S13", message, 0, seq)
-    elif data.get("state") == Lifecycle.GONE.name.lower():
-        living.discard(data["token"])
-
-
 def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
     """Checks that the living workers match the log, and that no two rows are the same worker."""
     names = {row.id: row.name for row in known.snapshot.pools}
@@ -371,15 +359,6 @@ def check_pools(known: SnapshotIndex, past: Past, found: Findings) -> None:
     for pool, token in sorted(logged ^ there):
         what = "there" if (pool, token) in there else "gone"
         found.add("S20", f"worker {token} of pool {pool} is {what}, the log says otherwise")
-
-
-def note_start(past: Past, found: Findings, data: Mapping[str, Any], seq: int) -> None:
-    """Applies the start of a slot, which the log may contain once."""
-    place = (data["schedule"], data["slot"])
-    if place in past.slots:
-        message = f"schedule {data['name']} started slot {data['slot']} as workflow "
-        found.add("S17", f"{message}{past.slots[place]} and again as {data['workflow']}", 0, seq)
-    past.slots[place] = data["workflow"]
 
 
 def check_schedules(known: SnapshotIndex, past: Past, found: Findings) -> None:

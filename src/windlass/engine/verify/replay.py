@@ -7,9 +7,9 @@ from windlass.domain.job.job import ALLOW_FAILURE
 from windlass.domain.lifecycle.rank import parse_priority
 from windlass.domain.lifecycle.states import ACTIVE_CODES, ASSIGNED
 from windlass.domain.lifecycle.workflow_state import ENDED, FORGIVEN, ended_badly
+from windlass.domain.pools.pools import Lifecycle
 from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobFacts
-from windlass.engine.verify.compare import note_pool, note_start
 from windlass.engine.verify.past import (
     Findings,
     JobPast,
@@ -115,9 +115,6 @@ class Replay:
             self.found.add("S3", message, 0, event.seq)
         apply_worker_event(worker, event, data)
 
-    def _apply_pool(self, event: Event) -> None:
-        note_pool(self.past, self.found, event.details, event.seq)
-
     def workflow_of(self, event: Event) -> int:
         """Returns the workflow that its own event is about."""
         number: int = event.details["workflow"]
@@ -155,8 +152,25 @@ class Replay:
 
     def _apply_schedule(self, event: Event) -> None:
         data = event.details
-        if data.get("run_state") == "started" and data["slot"]:
-            note_start(self.past, self.found, data, event.seq)
+        if data.get("run_state") != "started" or not data["slot"]:
+            return
+        place, slots = (data["schedule"], data["slot"]), self.past.slots
+        if place in slots:
+            message = f"schedule {data['name']} started slot {data['slot']} as workflow "
+            again = f"{slots[place]} and again as {data['workflow']}"
+            self.found.add("S17", message + again, 0, event.seq)
+        slots[place] = data["workflow"]
+
+    def _apply_pool(self, event: Event) -> None:
+        data = event.details
+        living = self.past.pools.setdefault(data["pool"], set())
+        if "tokens" in data:
+            living |= set(data["tokens"])
+            if len(living) > data["most"]:
+                message = f"pool {data['pool']} has {len(living)} workers, "
+                self.found.add("S13", f"{message}{data['most']} are allowed", 0, event.seq)
+        elif data.get("state") == Lifecycle.GONE.name.lower():
+            living.discard(data["token"])
 
     def _apply_supersede(self, event: Event) -> None:
         old = self.past.jobs.setdefault(event.job, JobPast())

@@ -16,9 +16,9 @@ import msgspec
 from windlass.domain.job.job import CHOICES, KEYWORDS
 from windlass.domain.values.conversion import named_types, read_misfit
 from windlass.domain.values.errors import NOT_KNOWN, shorten
+from windlass.domain.values.ids import Moment
 from windlass.domain.values.json_values import check_depth, too_deep
 from windlass.domain.values.names import did_you_mean
-from windlass.messages.numbers import Moment
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.errors import Malformed, NotJson, TooLarge, UnknownParameter
 from windlass.operations.dispatch.routes import PLACEHOLDER, Route
