@@ -210,7 +210,7 @@ class Attempt:
         program = Program(
             argv=tuple(argv), env={**(env or {}), **self._env},
             cwd=str(self._files_made().folder() if cwd is None else cwd), make=cwd is None,
-            limits=limits, run_as=self._context.isolation.plain,
+            limits=limits, start=self._context.isolation.plain,
         )  # fmt: skip
         return await self._processes.spawn(program, stdin=stdin, capture=capture)
 
