@@ -1,10 +1,10 @@
 """Copies a whole store between SQLite and PostgreSQL: every table, with its ids, epochs and leases.
 
 Rows travel in the form of PostgreSQL's tables; what SQLite keeps in another form is converted here.
-Everything is written in one transaction, so a copy that breaks off leaves the target empty, and is
-read again afterwards: both sides must have the same rows. Nothing else may use either store
-meanwhile. Then the source is marked like a copy that was restored, so that no server goes on with
-it beside the target.
+Everything is written in one transaction, so an interrupted copy leaves the target empty. Then it is
+read again: both sides must have the same rows. Nothing else may use either store meanwhile. At the
+end the source is marked like a restored backup, so that no server continues with it beside the
+target.
 """
 
 import json
@@ -138,12 +138,12 @@ class SqliteTables:
         return found | {"": others}
 
     async def go_on_after(self, numbers: dict[str, int]) -> None:
-        """Lets the sequences go on after these numbers."""
+        """Continues the sequences after these numbers."""
         rows = [(_name_of(name), value) for name, value in numbers.items() if value]
         self._connection.executemany("INSERT OR REPLACE INTO sequences VALUES (?, ?)", rows)
 
     async def retire(self) -> None:
-        """Marks the store, so that no server goes on with it."""
+        """Marks the store, so that no server continues with it."""
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, 1)", (BACKUP,))
 
     def commit(self) -> None:

@@ -35,8 +35,8 @@ from windlass.tasks.steps import refuse_caught
 T = TypeVar("T")
 
 LOOK_AGAIN_S: Final = 0.05
-# How long a submission waits for a job that is not taken: since something is in its way, such as
-# a paused queue, or although nothing is. The worker starts with the first call.
+# How long a submission waits for a job that the worker does not take: if there is an obstacle, such
+# as a paused queue, and if there is none. The worker starts with the first call.
 HINDERED_S: Final = 0.5
 UNTAKEN_S: Final = 30.0
 AT_WORK: Final = frozenset({"assigned", "running", "canceling", "timed_out"})

@@ -1,4 +1,5 @@
 """Windlass for tests of programs that use it: in this process, with a clock that tests advance.
+
 Nothing runs by itself. `drain` runs what is ready, in the calling thread; `advance` lets time pass
 and runs what is due; waiting for a job runs what is ready first.
 """

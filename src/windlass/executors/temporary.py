@@ -1,7 +1,7 @@
-"""Folders that live as long as a process; those of killed processes are found.
+"""Folders that live as long as the process that made them.
 
-A folder is locked while its owner lives. After a kill only later processes can clean up: each new
-folder removes unlocked ones with the same prefix.
+A folder is locked while its owner lives. A killed process leaves its folders: whoever makes a new
+one with the same prefix removes those that are not locked.
 """
 
 import fcntl

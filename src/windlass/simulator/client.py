@@ -253,7 +253,7 @@ class Client:
         return format_moment(self._world.clock.now_ms() + ms)
 
     def _place(self, ties: dict[str, Any]) -> None:
-        """Returns placement options: some jobs restrict where and when they run."""
+        """Adds placement options: some jobs restrict where they run."""
         chance = self._world.chance
         if chance.random() < 0.15:
             ties["resources"] = {"cpus": chance.randint(1, 2)}
@@ -265,7 +265,7 @@ class Client:
             ties["preemptible"] = True
 
     def _limit_time(self, ties: dict[str, Any]) -> None:
-        """Returns time limits: some jobs expire, or match no worker."""
+        """Adds limits: some jobs expire, or match no worker."""
         chance, between = self._world.chance, self._world.between
         earliest = moment_ms(ties.get("not_before")) or self._world.clock.now_ms()
         if chance.random() < 0.08:

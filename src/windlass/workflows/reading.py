@@ -129,7 +129,7 @@ class _Builder:
         self._nodes = 0
 
     def take(self, event: Any) -> None:
-        """Returns the next event."""
+        """Takes the next event."""
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and self.document is not None:
             raise _refuse(self._file, line, "one document", "a second one")

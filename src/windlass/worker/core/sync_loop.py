@@ -276,8 +276,7 @@ class SyncLoop:
         log.error(
             "old_epoch",
             message=f"the server is at epoch {epoch}, this worker has seen {self.epoch}: the "
-            "server "
-            "was restored from an old backup; raise its epoch",
+            "server was restored from an old backup; raise its epoch",
         )
         await self._rest(MAX_PAUSE_MS)
 

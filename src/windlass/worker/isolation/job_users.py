@@ -135,7 +135,7 @@ class NoSubordinateUids(WindlassError):
 
 
 class Share(NamedTuple):
-    """A range of subordinate ids: `count` ids from `first` on."""
+    """A range of subordinate ids: `size` ids from `first` on."""
 
     first: int
     size: int

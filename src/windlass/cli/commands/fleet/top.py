@@ -61,7 +61,7 @@ def top(
 
 
 class Rates(msgspec.Struct, frozen=True):
-    """How many jobs came, started and ended in the last so many seconds."""
+    """How many jobs were submitted, started and ended in the last `seconds`."""
 
     seconds: float
     submitted: int = 0

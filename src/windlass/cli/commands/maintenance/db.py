@@ -110,7 +110,7 @@ def copy(
     """Copy a store from SQLite to PostgreSQL or back: all jobs, history, leases, ids and epochs.
 
     Stop the servers of both first. Workers run on for `heartbeat_timeout`, and continue when the
-    servers of the target start at the same address. A copy that breaks off leaves the target empty:
+    servers of the target start at the same address. An interrupted copy leaves the target empty:
     run it again. Afterwards servers refuse to start on the source.
 
     Parameters

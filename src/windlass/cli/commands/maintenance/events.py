@@ -109,8 +109,8 @@ def show_audit(
     Parameters
     ----------
     since
-        Only what happened since a time, such as 2026-01-02T12:34:56Z, or since so long ago, such
-        as 7d. Default: everything that is kept.
+        Only what happened since a time, such as 2026-01-02T12:34:56Z, or in the last 7d. Default:
+        everything that is kept.
     after
         Only entries with a higher id; --json shows the ids.
     follow
@@ -146,7 +146,7 @@ async def _print_entries(
 
 
 def _moment(since: str | None) -> str | None:
-    """Returns a duration ago as a time: a server would count it anew from each call."""
+    """Returns a duration as the time when it began: servers would count it from each call."""
     if since is None:
         return None
     try:

@@ -234,7 +234,7 @@ def farm(
     if json:
         print_json({"directory": str(directory), "files": sorted(texts)})
     else:
-        say(f"wrote the files of a farm; go on as {directory / 'README.md'} says:")
+        say(f"wrote the files of a farm; next, follow {directory / 'README.md'}:")
         for line in first_commands(texts["README.md"]):
             say(f"  {line}")
 

@@ -119,7 +119,7 @@ class OwnWorkers(NamedTuple):
                 await clock.sleep_ms(RESTART_MS)
 
     def names(self, workers: int) -> frozenset[str]:
-        """Returns the names of so many workers."""
+        """Returns the names of the first `workers` of them."""
         return frozenset(self._name(number) for number in range(workers))
 
     async def end_others(self, workers: int) -> None:

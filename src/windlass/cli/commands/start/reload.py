@@ -1,4 +1,4 @@
-"""`windlass worker --reload`: starts the worker anew when the code of its functions changes.
+"""`windlass worker --reload`: restarts the worker when the code of its functions changes.
 
 The agent itself has imported modules too, and a module cannot be taken out of a Python process. So
 the whole worker lets running jobs finish and starts again in the same process, with the same
