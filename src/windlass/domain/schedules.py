@@ -324,7 +324,7 @@ def when_in_words(row: ScheduleRow) -> str:
 
 
 def look(row: ScheduleRow, now: int) -> Due:
-    """Returns the slots of a schedule that are due by `now`, and which of them run."""
+    """Returns the slots of a schedule that are due by `now`, and those among them that run."""
     timetable = timetable_of(row)
     before = row.last_slot if row.next_at is None else max(row.next_at - 1, row.last_slot)
     catch_up = CatchUp(row.catch_up)

@@ -316,7 +316,7 @@ async def look_at_children(tx: ReadTx, row: StepRow) -> StepRow:
 
 
 async def end_joins(work: Work, parents: Sequence[int]) -> int:
-    """Continues those of these jobs whose children have ended; returns how many."""
+    """Continues the jobs among these whose children have ended; returns how many."""
     await work.tx.jobs.lock(sorted(parents))
     ended: list[StepRow] = []
     for row in await work.tx.steps.lock_pending(sorted(parents)):

@@ -127,7 +127,7 @@ def _satisfies(facts: JobFacts) -> bool:
 
 
 async def _abort(work: Work, owner: JobFacts, jobs: list[int], met: dict[int, int]) -> None:
-    """Aborts those of these jobs that still wait, and continues with their own dependents.
+    """Aborts the jobs among these that still wait, and continues with their own dependents.
 
     Jobs in `met` accept any end. Dependents of a skipped job are skipped, too.
     """
@@ -242,7 +242,7 @@ async def _stop_jobs(work: Work, workflow: int, jobs: Sequence[int], why: StopRe
 
 
 async def _outside(work: Work, workflow: int, edges: Mapping[int, Sequence[int]]) -> frozenset[int]:
-    """Returns those of these jobs that something outside the workflow depends on."""
+    """Returns which of the jobs something outside the workflow depends on."""
     found: set[int] = set()
     chunk = 0
     while edges:
@@ -408,7 +408,7 @@ async def plan_repetition(tx: ReadTx, workflow: int, actor: str | None) -> Repet
 
 
 async def _all_jobs(tx: ReadTx, workflow: int) -> tuple[list[JobFacts], dict[int, JobSpec]]:
-    """Returns all jobs of a workflow, and the specs of those that were not superseded."""
+    """Returns all jobs of a workflow, and the specs of the jobs not superseded."""
     facts: list[JobFacts] = []
     while page := await tx.workflows.jobs_of(workflow, facts[-1].id if facts else 0, PAGE):
         facts += page

@@ -233,7 +233,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 class Where(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The filters for lists of jobs, and for actions on many jobs at once.
 
-    `id` names up to 1,000 jobs, of which those that pass the other filters are taken.
+    `id` names up to 1,000 jobs; the other filters choose among them.
     """
 
     id: list[Id] = []

@@ -108,7 +108,7 @@ class ScheduleRun(msgspec.Struct, frozen=True, kw_only=True):
 class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule for display; lists leave `runs` and `coming` empty.
 
-    `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
+    Either `cron` or `every` is set, and `words` says what it means; `coming` are the next slots.
     """
 
     id: int

@@ -39,7 +39,7 @@ async def newest_ids(tx: ReadTx, views: Sequence[JobRecord]) -> dict[int, int]:
 
 
 async def read_dependencies(tx: ReadTx, view: JobRecord, sees: Sees) -> Dependencies:
-    """Reads all dependencies of one job; `sees` returns those of these jobs that may be shown."""
+    """Reads all dependencies of one job; `sees` returns which of some jobs may be shown."""
     job = view.facts.id
     named = _named(decode_spec(view.spec))
     chains = await chains_of(tx, [ref for ref, _ in named])

@@ -27,7 +27,7 @@ from windlass.ports.loop_time import give_way
 CHUNK = 250  # events that are read, filtered and written in one go
 MAX_LOOKED = 20_000  # events behind one answer that does not follow
 IDLE_MS = 250
-QUIET_ROUNDS = 60  # after so many idle rounds a comment keeps the connection alive
+QUIET_ROUNDS = 60  # idle rounds until a comment keeps the connection alive
 HEADERS = {"Connection": "keep-alive", "X-Accel-Buffering": "no"}
 
 Last = Annotated[int, msgspec.Meta(ge=0, le=100_000)]
@@ -51,7 +51,7 @@ async def follow_events(
 ) -> Stream:
     """Streams the events behind `after`, and with `follow` new ones; their id is the seq.
 
-    `since` is a time, or how long ago; `last` shows only so many of those that match. Without
+    `since` is a time, or how long ago; `last` shows only this many, the newest that match. Without
     `follow`, an answer looks at 20,000 events at most. If there are more, it ends with an event
     `more`, whose data say the `after` to go on with.
     """

@@ -88,7 +88,7 @@ def error_of(record: JobRecord, shapes: Mapping[int, Shape]) -> Error:
 
 
 class Spike(NamedTuple):
-    """A queue whose jobs fail more often than before; shares are of those that ended."""
+    """A queue whose jobs fail more often than before. Shares count failures among ended jobs."""
 
     queue: str
     failed: int

@@ -65,11 +65,11 @@ async def log(
     """Streams a job's log from `offset`; with `follow`, until it ends.
 
     Instead of an offset, `tail` starts with the last lines, and `since` with what came since a
-    time or so long ago. `timestamps` puts before each line when the server received it. Without
-    `follow`, it waits up to two seconds for the last output of a job that has just ended.
+    time or within a duration. `timestamps` puts before each line when the server received it.
+    Without `follow`, it waits up to two seconds for the last output of a job that has just ended.
 
-    With `wait`, it returns the next part as soon as there is one, or nothing when so many seconds
-    have passed. `offset` then counts in attempt `offset_attempt`: if a newer attempt has begun,
+    With `wait`, it returns the next part as soon as there is one, or nothing after this many
+    seconds. `offset` then counts in attempt `offset_attempt`: if a newer attempt has begun,
     its log is read from the start. Headers say where to read on, and whether the log is over.
     """
     services = call.services
@@ -109,8 +109,8 @@ async def log_lines(
 ) -> LogLines:
     """Returns lines of a log: from number `line` on, from that at byte `offset` on, or the last.
 
-    With `wait`, it answers when the log has more than `beyond` bytes or is over, or so many
-    seconds have passed.
+    With `wait`, it answers when the log has more than `beyond` bytes or is over, or after this
+    many seconds.
     """
     services = call.services
     await services.queries.check_visible([job], call.who)

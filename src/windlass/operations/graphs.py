@@ -76,7 +76,7 @@ async def graph_jobs(
 ) -> JobList:
     """Returns a page of the jobs of a group of the graph, without those that were superseded.
 
-    Without `group`, those of the whole graph.
+    Without `group`, the page lists the jobs of the whole graph.
     """
     states = {found.code for text in state or () for found in parse_state(text)}
     _, loaded = await _loaded(call, workflow)

@@ -298,7 +298,7 @@ async def events(call: Call, job: Id) -> EventList:
 
 @routes.post("/cancel", needs=Action.CHANGE_JOBS)
 async def cancel_many(call: Call, data: Body[CancelRequest]) -> CancelReply:
-    """Cancels jobs, all of which the caller must be allowed to change."""
+    """Cancels jobs. The caller must be allowed to change all of them."""
     call.about = _described(data.ids)
     engine = call.services.engine
     check_count("ids", data.ids, engine.config)

@@ -52,7 +52,7 @@ async def list_pools(call: Call) -> PoolList:
 
 @routes.get("/plan", needs=Action.READ_FLEET, costly=True)
 async def plan(call: Call, workers: int | None = None, target: str | None = None) -> Plan:
-    """Shows what the pools would do now and why; or with so many workers, or another target."""
+    """Shows what the pools would do and why: now, with `workers` workers, or for another target."""
     if workers is not None and not 0 <= workers <= MAX_WORKERS:
         raise InvalidInput("workers", f"from 0 to {MAX_WORKERS}", workers)
     target_ms = None if target is None else parse_duration_ms(target, "target")

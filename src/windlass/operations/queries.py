@@ -156,7 +156,7 @@ class Queries:
         return JobList(shown, format_place(page.next), page.looked)
 
     async def some_jobs(self, ids: Sequence[int], who: Identity) -> list[Job]:
-        """Returns those of these jobs that the caller may see, in this order, as lists do."""
+        """Returns the jobs that the caller may see, in the given order, as lists show them."""
 
         async def read(tx: ReadTx) -> tuple[Sequence[JobRecord], _Beside]:
             views = await self._seen(who, tx, await tx.views.some(ids))
@@ -165,7 +165,7 @@ class Queries:
         return await self._listed(*await self._engine.store.read(read))
 
     async def visible_events(self, events: Sequence[Event], who: Identity) -> list[Event]:
-        """Returns the events that the caller may see: all, or those of its namespaces' jobs.
+        """Returns the events that the caller may see: all, or those of jobs in its namespaces.
 
         Only callers who may list tokens see who created them.
         """
@@ -190,7 +190,7 @@ class Queries:
         return await self._engine.store.read(read)
 
     async def _seen(self, who: Identity, tx: ReadTx, views: Sequence[JobRecord]) -> list[JobRecord]:
-        """Returns those of these jobs that the caller may see."""
+        """Returns which of the jobs the caller may see."""
         shapes = await self._engine.catalog.know(tx, [view.facts.shape for view in views])
         return [view for view in views if sees(who, shapes[view.facts.shape].namespace)]
 

@@ -144,7 +144,7 @@ def show_queue(
     running: int,
     rates: list[QueueRate],
 ) -> QueueInfo:
-    """Renders a queue with so many jobs that wait in it or run; a limit counts its own."""
+    """Renders a queue: `depth` jobs wait and `running` run in it, or in all queues of its limit."""
     counted = limits.get(row.limit) if row.max_running and row.limit is not None else None
     return QueueInfo(
         row.name, row.weight, bool(row.paused), depth, row.max_running, row.max_per_worker,

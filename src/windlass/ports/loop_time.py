@@ -163,7 +163,7 @@ async def load(module: str) -> ModuleType:
 
 
 async def pass_time(seconds: float) -> None:
-    """Returns after so much time of the loop has passed."""
+    """Returns after this many seconds of the loop's time."""
     loop = asyncio.get_running_loop()
     passed: asyncio.Future[None] = loop.create_future()
     timer = loop.call_later(seconds, _wake, passed)

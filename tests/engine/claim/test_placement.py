@@ -188,7 +188,7 @@ async def test_a_limit_can_be_lifted_and_set_again(rig: Rig) -> None:
     for job in (first, second):
         await agent.finish(job)
     assert len(await agent.take(3)) == 1
-    assert (await rig.engine.queues.set_limits("bulk", QueueLimits(max_running=2))).applied is False
+    assert (await rig.engine.queues.set_limits("bulk", QueueLimits(max_running=2))) is False
     await agent.finish(third)
 
 

@@ -29,7 +29,7 @@ class Run(NamedTuple):
 
 
 class TimelineBar(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt, or `runs` short ones in a row, of which `job` is the first."""
+    """An attempt, or `runs` short ones in a row; `job` is then the job of the first."""
 
     start: int
     end: int

@@ -147,7 +147,7 @@ def _place(
 
 
 def _with_lines(sizes: Sequence[Size], count: int) -> list[Size]:
-    """Returns the sizes of boxes, and after them those of the lines that pass layers."""
+    """Returns the sizes of the boxes, then of the lines that pass through layers."""
     return [*sizes, *[NO_SIZE] * (count - len(sizes))]
 
 

@@ -38,7 +38,7 @@ class JobFilter(NamedTuple):
 
 
 class JobSort(StrEnum):
-    """The orders of a list, each of which a store reads without sorting all jobs.
+    """The orders of a list. A store reads each without sorting all jobs.
 
     `running` puts those that run longest first, `priority` those that workers take next, and
     `finished` those that ended last, as far back as the event log reaches.

@@ -1,6 +1,6 @@
 """Forecasts for displayed jobs, from the line before each and past run times.
 
-A line says how many ready jobs of which shapes come first.
+A line says how many ready jobs of each shape come first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Logs, artifacts, names and progress: the commands besides those of the engine.
+"""Logs, artifacts, names and progress: commands about files, beside those of the engine.
 
 Bytes are written to the blobs first and recorded in the store afterwards, so everything the store
 refers to exists. A crash between the two leaves an orphan, which retention finds.

@@ -114,7 +114,7 @@ class Impossible(NamedTuple):
 
 
 async def reject_late(work: Work, jobs: Sequence[int], why: Mapping[int, Impossible]) -> int:
-    """Rejects those of these jobs whose grace is over; `why` is by shape. Returns how many."""
+    """Rejects the jobs among these whose grace is over; `why` is by shape. Returns how many."""
     facts = await work.tx.jobs.lock(sorted(jobs))
     await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
     specs = await work.tx.jobs.specs(sorted(facts))
@@ -187,7 +187,7 @@ async def _reject(work: Work, facts: Sequence[JobFacts], why: Mapping[int, Impos
 def impossible(
     shapes: Iterable[tuple[int, Shape]], verdicts: Verdicts, since: Mapping[int, int], now: int
 ) -> dict[int, Impossible]:
-    """Returns those of these shapes that no worker can run."""
+    """Returns which of the shapes no worker can run."""
     anybody = verdicts.fleet.workers > 0 or bool(verdicts.fleet.pools)
     found = ((number, verdicts.reason(number, shape)) for number, shape in shapes)
     return {

@@ -167,7 +167,7 @@ class WorkerNames:
 async def _read_workers(
     tx: ReadTx, asked: Sequence[int]
 ) -> tuple[Mapping[int, Worker], Mapping[int, str]]:
-    """Returns the workers that exist, and the names of those that were removed."""
+    """Returns the workers that exist, and the names of removed ones."""
     found = await tx.workers.read(asked)
     return found, await tx.views.worker_names([number for number in asked if number not in found])
 

@@ -104,7 +104,7 @@ async def needed_jobs(work: Work, jobs: Sequence[int]) -> set[int]:
 
 
 async def outside_open_workflows(work: Work, facts: Mapping[int, JobFacts]) -> dict[int, JobFacts]:
-    """Returns those of these jobs that are in no workflow, or in one that has ended."""
+    """Returns which of the jobs are in no workflow, or in one that has ended."""
     workflows = sorted({fact.workflow for fact in facts.values() if fact.workflow is not None})
     rows = await work.tx.workflows.lock(workflows)
     ended = {number for number, row in rows.items() if WorkflowState(row.state) in ENDED}
@@ -332,7 +332,7 @@ async def _ends(work: Work, jobs: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 async def delete_jobs(work: Work, jobs: Sequence[int], actor: str | None) -> list[DeletedJob]:
-    """Deletes those of these jobs that have ended and that nothing needs any more.
+    """Deletes the jobs among these that have ended and that nothing needs any more.
 
     Their logs and artifacts go with them; the next round of retention that looks for orphaned files
     removes the files.

@@ -290,7 +290,7 @@ class Closing:
         self._end(counted, lease, FAILED, why, failure=failure)
 
     def _reject(self, facts: JobFacts, lease: Lease, source: int, failure: Failure) -> None:
-        """Rejects a job of which nothing ran: requeues it, as the table demands, and ends it."""
+        """Rejects a job that never began: requeues it, as the table demands, and ends it."""
         self._work.effects.count("assignment_failures")
         why = failure.message or "its arguments do not fit"
         kind = str(failure.failure)

@@ -35,7 +35,7 @@ _KIND = attrgetter("shape", "workflow")
 
 
 async def hold_waits(work: Work, jobs: Iterable[int], ending: Sequence[int]) -> dict[int, Wait]:
-    """Locks the waits of these jobs, and of those that their ends affect, in one order.
+    """Locks the waits of these jobs and of the jobs that their ends affect, in one order.
 
     A superseding job has a higher number than its dependents, so locking a job before its
     dependents would not be in ascending order.

@@ -72,7 +72,8 @@ async def inherit_chunk(work: Work, cascade: Cascade) -> tuple[int | None, int]:
 async def _waited_for(work: Work, jobs: Sequence[int]) -> tuple[int, list[int]]:
     """Returns the open jobs, ascending, that the first of these jobs wait for, with successors.
 
-    Also returns how many are the first: as many as wait for at most `MAX_JOBS`, or one.
+    Also returns how many jobs the first are: as many as together wait for at most `MAX_JOBS`
+    jobs, or one.
     """
     bodies = await work.tx.jobs.specs(sorted(jobs))
     taken, named = 0, set[int]()
@@ -102,7 +103,7 @@ async def refresh(work: Work, jobs: Sequence[int]) -> list[JobFacts]:
 
 
 async def ranks_of(work: Work, facts: Sequence[JobFacts]) -> dict[int, int]:
-    """Returns the rank of each locked job: its own, or the best of those that wait for it.
+    """Returns the rank of each locked job: its own, or the best of the jobs that wait for it.
 
     A job that lends its rank is marked, so that its end is passed on. If it ends before we can lock
     it, we start again.

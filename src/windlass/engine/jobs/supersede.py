@@ -104,7 +104,7 @@ async def retry_many(
     work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None,
     changed: ChangedArgs | None = None,
 ) -> list[Superseded | WindlassError]:  # fmt: skip
-    """Supersedes many jobs, each after those of them that it depends on."""
+    """Supersedes many jobs, each after its dependencies among them."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
     specs = {job: decode_spec(body) for job, body in bodies.items()}

@@ -66,7 +66,7 @@ async def _free(
 
 
 async def bound_jobs(work: Work, facts: Mapping[int, JobFacts]) -> set[int]:
-    """Returns those of these jobs that still hold a key whose time has not passed."""
+    """Returns which of the jobs still hold a key that has not expired."""
     marked = sorted(job for job, fact in facts.items() if fact.flags & KEY_BINDS)
     specs = await work.tx.jobs.specs(marked) if marked else {}
     return {
@@ -132,7 +132,7 @@ async def _keeps_key(work: Work, row: WorkflowRow, hands_over: bool) -> bool:
 
 
 async def bound_workflows(work: Work, rows: Mapping[int, WorkflowRow]) -> set[int]:
-    """Returns those of these workflows that still hold a key whose time has not passed."""
+    """Returns which of the workflows still hold a key that has not expired."""
     marked = sorted(number for number, row in rows.items() if row.flags & KEY_KEPT)
     about = await work.tx.workflows.about(marked) if marked else {}
     return {

@@ -32,7 +32,7 @@ class Inbox(Role):
             await self._session.insert("insert_inbox", (*values, row.body.decode()))
 
     async def take(self, ids: Sequence[int]) -> list[int]:
-        """Removes rows and returns the ids of those that were there, ascending.
+        """Removes rows and returns the ids that existed, ascending.
 
         Other transactions that do the same wait until this one ends.
         """

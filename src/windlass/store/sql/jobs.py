@@ -97,7 +97,7 @@ class Jobs(Role, ABC):
         return await self._keys(rows, written)
 
     async def _keys(self, rows: Sequence[KeyRow], written: int) -> dict[tuple[str, str], KeyRow]:
-        """Returns the current rows of these keys, of which so many were just written."""
+        """Returns the current rows of these keys; `written` of them were just written."""
         if written == len(rows):
             return {(row.namespace, row.key): row for row in rows}
         found = await self._session.fetch_many("read_keys", "oo", [row[:2] for row in rows])

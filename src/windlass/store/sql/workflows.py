@@ -47,7 +47,7 @@ class Workflows(Role, ABC):
     """Returns the newest job of a workflow; 0 if it has none."""
 
     open_jobs = query("open_jobs_of_workflow", int, int, int).column()
-    """Returns the ids of those that have not ended, by the same parameters."""
+    """Returns the ids of the open ones, by the same parameters."""
 
     async def outside(self, workflow: int, jobs: Sequence[int]) -> list[int]:
         """Returns the jobs that belong to no workflow or another one, ascending."""
