@@ -23,7 +23,6 @@ from tests.client.awaited import Awaited
 from tests.support.postgres import PostgresServer
 from tests.support.running import run
 from tests.support.running_server import running_server
-from windlass.assembly.direct_agents import direct_gateway
 from windlass.assembly.stores import upgrade_store
 from windlass.client import resources
 from windlass.client.builder import AsyncWorkflowBlock
@@ -48,6 +47,7 @@ from windlass.messages.steps import StepRequest
 from windlass.messages.sync import EnrolRequest, Finished, SyncRequest
 from windlass.operations.services import Services
 from windlass.ports.gateway import Holder
+from windlass.worker.agent.direct import DirectGateway
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class Hand:
 
     def __init__(self, services: Services, there: There | None = None) -> None:
         """`there` runs a call in the loop of the engine, if that is not the test's own."""
-        gateway = direct_gateway(services.engine, services.files)
+        gateway = DirectGateway(services.engine, services.files)
         self.gateway: Any = gateway if there is None else Elsewhere(gateway, there)
         self._seq = 0
 

@@ -17,7 +17,7 @@ from windlass.domain.tasks.built_in import KINDS
 from windlass.domain.values.json_schema import check_schema, find_mismatch
 from windlass.messages.reactions import conceal, parse_reactions
 from windlass.worker.agent.environment import is_variable_name, parse_env_file
-from windlass.workflows.conditions import holds
+from windlass.workflows.conditions import Condition
 from windlass.workflows.expansion import expand_tree
 from windlass.workflows.files import NoFiles
 from windlass.workflows.nodes import NOWHERE, Misdescribed, Node
@@ -80,9 +80,10 @@ def _condition(text: str) -> None:
     """A condition is true or false, and the same in parentheses."""
     names = {"parameters.x": Node("1", NOWHERE, "1"), "index": Node(3, NOWHERE, "3")}
     scope = Scope(names, Budget())
-    value = holds(Node(text, NOWHERE, text), scope, "if")
+    value = Condition(Node(text, NOWHERE, text), "if").holds(scope)
     if "${{" not in text and len(text) < 900 and "(" not in text:
-        assert holds(Node(f"({text})", NOWHERE, f"({text})"), scope, "if") == value
+        inside = Condition(Node(f"({text})", NOWHERE, f"({text})"), "if")
+        assert inside.holds(scope) == value
 
 
 def _job(data: bytes) -> None:
