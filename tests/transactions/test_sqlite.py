@@ -204,7 +204,8 @@ def test_a_key_with_another_body_is_refused_inside_the_transaction(file: Path) -
 
     run(until("a server has moved the job", is_moved, 60))
     assert later.submit_in(connection, 1, 2).id > job.id
-    with pytest.raises(Conflict, match=f"'held' is used by job {job.id}"):
+    used = f"'held' is used by job {job.id}, which was submitted with other arguments"
+    with pytest.raises(Conflict, match=used):
         later.submit_in(connection, 1, 3)
     connection.rollback()
     connection.close()

@@ -138,7 +138,7 @@ def _check_key(key: Key, holders: Rows) -> None:
         held = msgspec.json.decode(body)
         args = msgspec.to_builtins(key.args)
         if (held["task"], held.get("args")) != (key.task, args):
-            message = f"{key.field} {key.key!r} is used by job {job}, which was submitted with"
+            message = f"{key.field} {key.key!r} is used by job {job}, which was submitted with "
             raise Conflict("key_conflict", f"{message}other arguments")
 
 

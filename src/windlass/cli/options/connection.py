@@ -4,6 +4,7 @@ A command that makes one request uses `call`: the whole client takes much longer
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
+PAGE: Final = 1_000  # rows of a list in one call
 CONNECTION: Final = Group("Connection", sort_key=5)
 
 WaitForServer = Annotated[
@@ -114,6 +117,21 @@ class Connection:
                 await transport.close()
 
         return asyncio.run(send())
+
+    def listed(
+        self, path: str, answer: type[T], rows: Callable[[T], list[R]], limit: int, **query: Any
+    ) -> list[R]:
+        """Returns up to `limit` rows of a list, which comes in pages."""
+        found: list[R] = []
+        after: str | None = None
+        while len(found) < limit:
+            size = min(limit - len(found), PAGE)
+            page: Any = self.call("GET", path, answer, **query, limit=size, after=after)
+            found += rows(page)
+            after = page.next
+            if after is None:
+                break
+        return found
 
 
 HERE: Final = Connection()

@@ -35,8 +35,12 @@ def command_of(job: Job) -> str:
         shown = words[2] if is_line else " ".join(map(_quoted, words))
     elif job.task == "python" and isinstance(args.get("function"), str):
         shown = args["function"]
-    line = " ".join(shown.split())
-    return line if len(line) <= COMMAND_LIMIT else f"{line[: COMMAND_LIMIT - 1]}…"
+    return _one_line(shown, COMMAND_LIMIT)
+
+
+def _one_line(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def _quoted(word: str) -> str:
@@ -81,8 +85,7 @@ def _progress(job: Job) -> str | None:
         return None
     shown = show_progress(job.progress)
     text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
-    line = " ".join(text.split())
-    return line if len(line) <= PROGRESS_LIMIT else f"{line[: PROGRESS_LIMIT - 1]}…"
+    return _one_line(text, PROGRESS_LIMIT)
 
 
 COLUMNS: Final[Mapping[str, Column]] = {

@@ -6,9 +6,9 @@ for the counts and for the running and failed jobs.
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Final, Protocol, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 from rich.console import Group
@@ -53,25 +53,28 @@ def follow(client: Client, number: int, json: bool) -> int:
     """Shows a workflow until it ends and returns the exit code."""
     workflow = client.workflow(number)
     info = workflow.info()
-    with _view(json) as view:
+    with _view(json) as show:
         while True:
-            view.show(info, _worth_showing(client, info))
+            show(info, _worth_showing(client, info))
             if info.state in ENDS:
                 break
             info = workflow.info(POLL_SECONDS)
     return OK if info.state == "completed" else FAILED
 
 
-class View(AbstractContextManager["View"], Protocol):
-    """Shows changes."""
+@contextmanager
+def _view(json: bool) -> Iterator[Callable[[Workflow, list[Job]], None]]:
+    """Yields what shows the current state: it prints the changes, or draws a tree again."""
+    if json or not can_redraw():
+        yield _Lines(_as_json if json else _as_text).show
+        return
+    with Live(console=console, auto_refresh=False) as live:
 
-    def show(self, info: Workflow, jobs: list[Job]) -> None: ...
+        def redraw(info: Workflow, jobs: list[Job]) -> None:
+            room = console.size.height - LINES_AROUND
+            live.update(Group(_head(info), draw(info, jobs, room)), refresh=True)
 
-
-def _view(json: bool) -> View:
-    if json:
-        return _Lines(_as_json)
-    return _Live() if can_redraw() else _Lines(_as_text)
+        yield redraw
 
 
 class _Lines:
@@ -94,12 +97,6 @@ class _Lines:
             say(self._line(f"workflow {info.name}", info.id, info.state, info.reason))
         sys.stdout.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes nothing: lines are printed at once."""
-
 
 def _as_text(name: str, number: int, state: str, reason: str | None) -> str:
     why = f" ({reason})" if reason else ""
@@ -109,25 +106,6 @@ def _as_text(name: str, number: int, state: str, reason: str | None) -> str:
 def _as_json(name: str, number: int, state: str, reason: str | None) -> str:
     change = {"name": name, "id": number, "state": state, "reason": reason}
     return escape_json(msgspec.json.encode(change).decode())
-
-
-class _Live:
-    """Redraws a tree."""
-
-    def __init__(self) -> None:
-        self._live = Live(console=console, auto_refresh=False)
-
-    def show(self, info: Workflow, jobs: list[Job]) -> None:
-        """Draws the current state."""
-        room = console.size.height - LINES_AROUND
-        self._live.update(Group(_head(info), draw(info, jobs, room)), refresh=True)
-
-    def __enter__(self) -> Self:
-        self._live.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.__exit__(None, None, None)
 
 
 def draw(info: Workflow, jobs: Iterable[Job], room: int) -> Tree:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from cyclopts import App
 
@@ -13,9 +13,6 @@ from windlass.cli.output.text import DIM, print_answer, print_json, say
 from windlass.domain.values.errors import InvalidInput
 from windlass.messages.files import NameInfo, NameList, NameRequest
 from windlass.messages.jobs import DeletedJob, Job, JobList, Reproduction
-
-PAGE: Final = 1_000
-
 
 jobs = App(name="jobs", help="List jobs, newest first, and delete ended ones.")
 names = App(name="names", help="Set and list names for artifacts, which `$lookup` finds.")
@@ -80,7 +77,8 @@ def list_jobs(
     if watch:
         _watch(at, filters | {"estimates": estimates}, limit, columns)
         return
-    found = _all_jobs(at, filters | {"estimates": "true" if estimates or json else None}, limit)
+    filters["estimates"] = "true" if estimates or json else None
+    found = at.listed("/api/v1/jobs", JobList, lambda page: page.jobs, limit, **filters)
     if json:
         print_json(found)
     elif found:
@@ -105,19 +103,6 @@ def _print_jobs(jobs: list[Job], columns: str | None) -> None:
     from windlass.cli.output.job_table import print_jobs, read_columns
 
     print_jobs(jobs, read_columns(columns))
-
-
-def _all_jobs(at: Connection, filters: Mapping[str, Any], limit: int) -> list[Job]:
-    found: list[Job] = []
-    after: str | None = None
-    while len(found) < limit:
-        size = min(limit - len(found), PAGE)
-        page = at.call("GET", "/api/v1/jobs", JobList, **filters, limit=size, after=after)
-        found += page.jobs
-        after = page.next
-        if after is None:
-            break
-    return found
 
 
 def _watch(at: Connection, filters: Mapping[str, Any], limit: int, columns: str | None) -> None:

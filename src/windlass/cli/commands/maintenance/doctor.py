@@ -48,6 +48,7 @@ DAY_MS: Final = 86_400_000
 SOON_DAYS: Final = 30  # to be renewed
 URGENT_DAYS: Final = 7
 HTTPS_PORT: Final = 443
+CERTIFICATE: Final = "certificate"
 
 
 class Finding(NamedTuple):
@@ -194,7 +195,7 @@ def _certificate(address: str, at: Connection) -> Iterator[Finding]:
     for one in address.split(","):
         expiry = server_expiry(one.strip(), trust_for(one.strip(), at.tls_ca))
         if expiry is not None:
-            yield Finding("certificate", expiry.state, expiry.detail)
+            yield expiry
 
 
 def examine_isolation(data: Path) -> Iterator[Finding]:
@@ -283,14 +284,7 @@ def _patiently(ask: Callable[[], T]) -> tuple[WindlassError | None, T]:
     return error, ask()
 
 
-class Expiry(NamedTuple):
-    """How urgent it is to renew a certificate, and why."""
-
-    state: Literal["ok", "note", "problem"]
-    detail: str
-
-
-def server_expiry(server: str, trust: ssl.SSLContext) -> Expiry | None:
+def server_expiry(server: str, trust: ssl.SSLContext) -> Finding | None:
     """Returns when the certificate of an https address expires; None if that is unknown."""
     parts = urlsplit(server)
     if parts.scheme != "https" or parts.hostname is None:
@@ -308,13 +302,13 @@ def server_expiry(server: str, trust: ssl.SSLContext) -> Expiry | None:
     return judge_expiry(until, RealClock().now_ms()) if isinstance(until, str) else None
 
 
-def judge_expiry(not_after: str, now_ms: int) -> Expiry:
+def judge_expiry(not_after: str, now_ms: int) -> Finding:
     """Returns how urgent it is to renew a certificate that is valid until `not_after`."""
     until_ms = int(ssl.cert_time_to_seconds(not_after)) * 1000
     days = (until_ms - now_ms) // DAY_MS
     detail = f"expires in {counted(days, 'day')}, {format_moment(until_ms)}"
     if days < 0:
-        return Expiry("problem", f"expired on {format_moment(until_ms)}: renew it")
+        return Finding(CERTIFICATE, "problem", f"expired on {format_moment(until_ms)}: renew it")
     if days < URGENT_DAYS:
-        return Expiry("problem", f"{detail}: renew it")
-    return Expiry("note" if days < SOON_DAYS else "ok", detail)
+        return Finding(CERTIFICATE, "problem", f"{detail}: renew it")
+    return Finding(CERTIFICATE, "note" if days < SOON_DAYS else "ok", detail)

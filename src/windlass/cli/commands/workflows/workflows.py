@@ -21,12 +21,10 @@ from windlass.messages.workflows import (
     CancelWorkflow,
     RetriedWorkflow,
     RetryWorkflow,
-    Workflow,
     WorkflowList,
 )
 
 SHOWN: Final = 50
-PAGE: Final = 1_000
 
 workflows = App(name="workflows", help="Submit, show, watch and manage workflows.")
 workflows.command(from_file.submit)
@@ -102,17 +100,10 @@ def list_workflows(
     limit
         The maximum number of workflows to show.
     """
-    found: list[Workflow] = []
-    after: str | None = None
-    while len(found) < limit:
-        page = at.call(
-            "GET", "/api/v1/workflows", WorkflowList, state=state, name=name, label=label,
-            key=key, namespace=namespace, limit=min(limit - len(found), PAGE), after=after,
-        )  # fmt: skip
-        found += page.workflows
-        after = page.next
-        if after is None:
-            break
+    found = at.listed(
+        "/api/v1/workflows", WorkflowList, lambda page: page.workflows, limit,
+        state=state, name=name, label=label, key=key, namespace=namespace,
+    )  # fmt: skip
     if json:
         print_json(found)
         return
