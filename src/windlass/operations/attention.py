@@ -5,7 +5,6 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from windlass.domain.access.rights import FLEET, Action, Identity, may, sees
-from windlass.domain.job.capability import MISMATCH
 from windlass.domain.job.job import ALLOW_FAILURE, QUARANTINED
 from windlass.domain.lifecycle.states import State
 from windlass.domain.lifecycle.timeouts import NEAR
@@ -26,7 +25,7 @@ from windlass.domain.rows.views import JobFilter, JobSort
 from windlass.domain.schedules import MISSED, ReactionState, RunState
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.engine import Engine
-from windlass.engine.fleet.capability import Verdicts, impossible, read_fleet
+from windlass.engine.fleet.capability import MISMATCH, Verdicts, impossible, read_fleet
 from windlass.engine.fleet.epochs import describe, known_losses
 from windlass.engine.inbox import INBOX_PATIENCE_MS, late_inbox
 from windlass.engine.pools.pools import Pools, PoolView

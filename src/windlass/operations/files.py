@@ -17,10 +17,6 @@ from windlass.engine.files.logs import (
     LogQuery,
     LogReading,
     NextPart,
-    follow_growing,
-    log_is_over,
-    next_part,
-    settle,
 )
 from windlass.messages.files import ArtifactList, LogLines, LogMatches, Stack, Uploaded
 from windlass.operations.dispatch.call import BINARY, TEXT, Call, Stream
@@ -75,20 +71,19 @@ async def log(
     services = call.services
     await services.queries.check_visible([job], call.who)
     if not follow and wait is None and not offset:  # A reader of parts has waited at the first.
-        await settle(services.engine, services.files, job, attempt)
+        await services.files.settle_log(job, attempt)
     if tail is not None or since is not None:
         since_ms = None if since is None else moment_since(since, await services.engine.now())
         offset = await services.files.log_start(job, attempt, tail, since_ms)
     if wait is not None:
         position = LogPosition(offset_attempt, offset)
-        part = await next_part(
-            services.engine, services.files, job, attempt, position, round(wait * 1000),
-            limit or READ_LIMIT, timestamps,
-        )  # fmt: skip
+        part = await services.files.next_part(
+            job, attempt, position, round(wait * 1000), limit or READ_LIMIT, timestamps
+        )
         return Stream(part.reading.chunks, TEXT, _part_headers(part))
     if follow:
         await services.files.log(job, attempt)  # a missing log is reported before the stream
-        growing = follow_growing(services.engine, services.files, job, attempt, offset, timestamps)
+        growing = services.files.follow_growing(job, attempt, offset, timestamps)
         return Stream(growing, TEXT, SAFE_HEADERS, endless=True)
     reading = await services.files.read_log(job, attempt, offset, limit or MAX_OFFSET)
     if timestamps:
@@ -118,7 +113,7 @@ async def log_lines(
     if wait:
         found = await services.files.follow_log(job, attempt, beyond, round(wait * 1000))
     page = await services.files.log_page(found, count, line, offset)
-    return show_log_page(page, await log_is_over(services.engine, services.files, page.row))
+    return show_log_page(page, await services.files.log_is_over(page.row))
 
 
 @routes.get("/log/search", needs=Action.READ_FILES, costly=True)

@@ -18,8 +18,6 @@ from windlass.engine.files.logs import (
     GIVEN_UP_MS,
     LogPosition,
     NextPart,
-    follow_growing,
-    next_part,
 )
 from windlass.engine.verify import verify
 from windlass.messages.sync import Assignment
@@ -177,9 +175,9 @@ async def test_a_log_without_an_end_is_over_soon(rig: Rig) -> None:
     await desk.files.append_log(holder_of(agent, job), 0, b"one")
     await agent.finish(job)
     end = LogPosition(job.attempt, 3)
-    assert not (await next_part(rig.engine, desk.files, job.job, None, end, 0)).is_over
+    assert not (await desk.files.next_part(job.job, None, end, 0)).is_over
     await rig.advance(GIVEN_UP_MS + 1)
-    assert (await next_part(rig.engine, desk.files, job.job, None, end, 60_000)).is_over
+    assert (await desk.files.next_part(job.job, None, end, 60_000)).is_over
 
 
 async def test_a_follower_sees_bytes_and_the_end_when_they_come(rig: Rig) -> None:
@@ -207,7 +205,7 @@ async def test_a_follower_reads_each_attempt_to_its_end_before_the_next(rig: Rig
     first = await agent.take_one()
     holder = holder_of(agent, first)
     await desk.files.append_log(holder, 0, b"one\n")
-    read = await next_part(rig.engine, desk.files, number, None, LogPosition(0, 0), 0)
+    read = await desk.files.next_part(number, None, LogPosition(0, 0), 0)
     await agent.fail(first, FailureClass.EXECUTION)
     await rig.advance(MINUTE)
     second = await agent.take_one()
@@ -217,13 +215,13 @@ async def test_a_follower_reads_each_attempt_to_its_end_before_the_next(rig: Rig
     await desk.files.append_log(holder_of(agent, second), 0, b"two\n")
     await desk.files.append_log(holder_of(agent, third), 0, b"three\n")
     begun = LogPosition(read.reading.shown, read.reading.next)
-    waiting = asyncio.ensure_future(next_part(rig.engine, desk.files, number, None, begun, 60_000))
+    waiting = asyncio.ensure_future(desk.files.next_part(number, None, begun, 60_000))
     await desk.files.append_log(holder, 4, b"late\n")
     followed = [await text_of(await waiting)]
     position = LogPosition((await waiting).reading.shown, (await waiting).reading.next)
     await desk.files.end_log(holder, 9, "committed")
     for _ in range(2):
-        part = await next_part(rig.engine, desk.files, number, None, position, 60_000)
+        part = await desk.files.next_part(number, None, position, 60_000)
         followed.append(await text_of(part))
         position = LogPosition(part.reading.shown, part.reading.next)
     assert followed == [b"late\n", b"two\n", b"three\n"]
@@ -273,12 +271,8 @@ async def test_an_engine_that_stops_waits_for_no_more_of_a_log(rig: Rig) -> None
     agent, job = await running(rig)
     await desk.files.append_log(holder_of(agent, job), 0, b"one")
     position = LogPosition(job.attempt, 3)
-    waiting = asyncio.ensure_future(
-        next_part(rig.engine, desk.files, job.job, None, position, 60_000)
-    )
-    followed = [
-        chunk async for chunk in _stop_after_first(rig, follow_growing(rig.engine, desk.files, 1))
-    ]
+    waiting = asyncio.ensure_future(desk.files.next_part(job.job, None, position, 60_000))
+    followed = [chunk async for chunk in _stop_after_first(rig, desk.files.follow_growing(1))]
     async with asyncio.timeout(30):
         part = await waiting
     assert followed == [b"one"]

@@ -6,9 +6,9 @@ import msgspec
 
 from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
-from windlass.domain.job.capability import REMEMBERED_MS
 from windlass.domain.job.forms import NEVER, Concurrency
 from windlass.domain.matching.workers import WorkerStatus
+from windlass.engine.fleet.capability import REMEMBERED_MS
 from windlass.engine.loops.capability import CapabilityLoop
 
 GPU: dict[str, Any] = {"requires": ("gpus>=1",)}

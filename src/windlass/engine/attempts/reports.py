@@ -31,7 +31,7 @@ from windlass.domain.rows.records import (
 )
 from windlass.domain.tasks.built_in import MEDIA_TASKS
 from windlass.domain.values.ids import JobId
-from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.close import Closing, Failure, lock_attempts
 from windlass.engine.jobs.dependents import hold_dependents, satisfy_dependents
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.sync import Finished, Refusal, Released, Started, SyncRequest
@@ -192,10 +192,7 @@ async def _apply_others(
     work: Work, reports: Sequence[AttemptReport], applied: set[int]
 ) -> ReportOutcome:
     """Applies the reports that are not plain completions."""
-    jobs = sorted({report.item.job for report in reports})
-    facts = await work.tx.jobs.lock(jobs)
-    leases = await work.tx.leases.lock(jobs)
-    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    facts, leases = await lock_attempts(work, sorted({report.item.job for report in reports}))
     held: list[tuple[AttemptReport, JobFacts, Lease]] = []
     doubtful: list[AttemptReport] = []
     for report in reports:

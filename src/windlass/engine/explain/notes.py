@@ -8,7 +8,6 @@ from typing import Final
 
 from windlass.domain.config import Config
 from windlass.domain.explain.forecast import remaining
-from windlass.domain.job.capability import MISMATCH, REMEMBERED_MS, grace_ms
 from windlass.domain.job.job import decode_spec
 from windlass.domain.lifecycle.states import RETRYING, SUSPENDED
 from windlass.domain.matching.shapes import Shape, can_run
@@ -26,7 +25,7 @@ from windlass.domain.pools.pools import (
 from windlass.domain.rows.records import JobRecord
 from windlass.domain.values.quantities import counted, format_moment, readable_duration
 from windlass.engine.explain.fleet import Fleet
-from windlass.engine.fleet.capability import read_templates
+from windlass.engine.fleet.capability import MISMATCH, REMEMBERED_MS, grace_ms, read_templates
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog
 from windlass.store.sql.transaction import ReadTx

@@ -6,6 +6,7 @@ A reader can follow a job's log as it grows, across its attempts.
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Final, Literal, NamedTuple, TypeVar
 
 from windlass.domain.rows.files import LogRow, LogState
@@ -75,6 +76,20 @@ class LogPage(NamedTuple):
     total: int
     lines: list[LogLine]
     colours: bytes
+
+
+class LogPosition(NamedTuple):
+    """Where to read on: a position in the log of one attempt; attempt 0: of any."""
+
+    attempt: int
+    offset: int
+
+
+class NextPart(NamedTuple):
+    """What comes next in a job's log; `is_over` if nothing more can come."""
+
+    reading: LogReading
+    is_over: bool
 
 
 class LogQuery(NamedTuple):
@@ -151,7 +166,7 @@ class LogFiles:
 
         return await self._engine.store.read(read)
 
-    async def log_behind(self, job: int, position: "LogPosition") -> FoundLog:
+    async def log_behind(self, job: int, position: LogPosition) -> FoundLog:
         """Returns the first log with bytes behind this position, else the newest one."""
 
         async def read(tx: ReadTx) -> FoundLog:
@@ -187,10 +202,7 @@ class LogFiles:
         """
         row = (await self.log(job, attempt)).row
 
-        async def read(offset: int, limit: int) -> bytes:
-            part = await self._logs.find(row, offset, limit)
-            return b"".join([chunk async for chunk in self._logs.read(part)])
-
+        read = partial(self._bytes, row)
         start = 0 if tail is None else await start_of_last(tail, row.bytes, read)
         if since_ms is not None:
             start = max(start, start_since(await self._logs.times(row), since_ms, row.bytes))
@@ -241,8 +253,7 @@ class LogFiles:
         """Returns the bytes from `offset` with the time at which each line arrived."""
         is_start = not offset
         if offset:
-            before = await self._logs.find(reading.row, offset - 1, 1)
-            is_start = b"".join([c async for c in self._logs.read(before)]).endswith(b"\n")
+            is_start = (await self._bytes(reading.row, offset - 1, 1)).endswith(b"\n")
         times = await self._logs.times(reading.row)
         return reading._replace(chunks=with_times(reading.chunks, offset, is_start, times))
 
@@ -258,6 +269,93 @@ class LogFiles:
             if row.bytes > beyond or is_ended(row) or left <= 0:
                 return log
             await self._sleep((row.job, row.attempt), min(left, FOLLOW_SECONDS))
+
+    async def follow_growing(
+        self,
+        job: int,
+        attempt: int | None = None,
+        offset: int = 0,
+        timestamps: bool = False,
+    ) -> AsyncIterator[bytes]:
+        """Yields the log until it ends; across attempts unless one is named."""
+        position = LogPosition(attempt or 0, offset)
+        while True:
+            part = await self.next_part(job, attempt, position, FOLLOW_MS, timestamps=timestamps)
+            async for chunk in part.reading.chunks:
+                yield chunk
+            if part.is_over or self._engine.is_stopping:
+                return
+            position = LogPosition(part.reading.shown, part.reading.next)
+
+    async def next_part(
+        self,
+        job: int,
+        attempt: int | None,
+        position: LogPosition,
+        wait_ms: int,
+        limit: int = READ_LIMIT,
+        timestamps: bool = False,
+    ) -> NextPart:
+        """Returns what comes after `position`; waits for it, at most `wait_ms`.
+
+        Unless an `attempt` is named, the rest of each log comes before the log of the next attempt.
+        The last output of an attempt may arrive after the next one has begun: it waits `SETTLE_MS`
+        for it. An engine that is stopping does not wait.
+        """
+        clock = asyncio.get_running_loop()
+        deadline = clock.time() + wait_ms / 1000
+        across = attempt is None and position.attempt > 0
+        is_settled = False
+        while True:
+            log = await (self.log_behind(job, position) if across else self.log(job, attempt))
+            is_same = position.attempt in (0, log.shown)
+            left_ms = int((deadline - clock.time()) * 1000)
+            if across and position.attempt < log.shown and not is_settled:
+                is_settled = True
+                rest_ms = min(left_ms, SETTLE_MS)
+                await self.follow_log(job, position.attempt, position.offset, rest_ms)
+                continue
+            row, offset = log.row, position.offset if is_same else 0
+            is_over = row.bytes <= offset and await self.log_is_over(row, attempt)
+            if row.bytes > offset or is_over or left_ms <= 0 or self._engine.is_stopping:
+                reading = await self.read_part(log, offset, limit)
+                if timestamps and row.bytes > offset:
+                    reading = await self.with_times(reading, offset)
+                return NextPart(reading, is_over)
+            if row.state == LogState.STREAMING:
+                await self.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))
+            else:  # It has not begun, or another attempt may follow.
+                await self._engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
+
+    async def settle_log(self, job: int, attempt: int | None) -> None:
+        """Waits for the rest of the log if the job has ended: its last output may arrive later.
+
+        Waits at most `SETTLE_MS`. The log of an open job is read as it is.
+        """
+        log = await self.log(job, attempt)
+        if log.row.state != LogState.STREAMING or self._engine.is_stopping:
+            return
+        facts = (await self._engine.store.read(lambda tx: tx.jobs.read([job])))[job]
+        if not facts.is_open:
+            await self.follow_log(job, attempt, sys.maxsize, SETTLE_MS)
+
+    async def log_is_over(self, row: LogRow, attempt: int | None = None) -> bool:
+        """Returns True if nothing more can come: the job has ended, and so has its log.
+
+        If nobody could write the end of a log, it is over once its worker has given up as well.
+        """
+        if row.state == LogState.STREAMING:
+            view = await self._engine.store.read(lambda tx: tx.views.job(row.job))
+            if view is None or view.facts.is_open or view.finished_at is None:
+                return False
+            return await self._engine.now() > view.finished_at + GIVEN_UP_MS
+        facts = (await self._engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
+        # Bytes that came after we read the row, and before the job ended, still have to be read.
+        return not facts.is_open and (await self.log(row.job, attempt)).row == row
+
+    async def _bytes(self, row: LogRow, offset: int, limit: int) -> bytes:
+        part = await self._logs.find(row, offset, limit)
+        return b"".join([chunk async for chunk in self._logs.read(part)])
 
     async def _writable(self, holder: Holder) -> LogRow:
         """Returns the log's row if the holder may write to it; called before any byte is stored."""
@@ -319,110 +417,3 @@ def _no_log(job: int, attempt: int) -> LogRow:
 def _check_size(field: str, value: object) -> None:
     if type(value) is not int or not 0 <= value <= MAX_OFFSET:
         raise InvalidInput(field, f"an integer from 0 to {MAX_OFFSET}", value)
-
-
-class LogPosition(NamedTuple):
-    """Where to read on: a position in the log of one attempt; attempt 0: of any."""
-
-    attempt: int
-    offset: int
-
-
-class NextPart(NamedTuple):
-    """What comes next in a job's log; `is_over` if nothing more can come."""
-
-    reading: LogReading
-    is_over: bool
-
-
-async def follow_growing(
-    engine: Engine,
-    files: LogFiles,
-    job: int,
-    attempt: int | None = None,
-    offset: int = 0,
-    timestamps: bool = False,
-) -> AsyncIterator[bytes]:
-    """Yields the log until it ends; across attempts unless one is named, each from its start."""
-    position = LogPosition(attempt or 0, offset)
-    while True:
-        part = await next_part(
-            engine, files, job, attempt, position, FOLLOW_MS, timestamps=timestamps
-        )
-        async for chunk in part.reading.chunks:
-            yield chunk
-        if part.is_over or engine.is_stopping:
-            return
-        position = LogPosition(part.reading.shown, part.reading.next)
-
-
-async def next_part(
-    engine: Engine,
-    files: LogFiles,
-    job: int,
-    attempt: int | None,
-    position: LogPosition,
-    wait_ms: int,
-    limit: int = READ_LIMIT,
-    timestamps: bool = False,
-) -> NextPart:
-    """Returns what comes after `position`; waits for it, at most `wait_ms`.
-
-    Unless an `attempt` is named, the rest of each log comes before the log of the next attempt. The
-    last output of an attempt may arrive after the next one has begun: it waits `SETTLE_MS` for it.
-    An engine that is stopping does not wait.
-    """
-    clock = asyncio.get_running_loop()
-    deadline = clock.time() + wait_ms / 1000
-    across = attempt is None and position.attempt > 0
-    is_settled = False
-    while True:
-        log = await (files.log_behind(job, position) if across else files.log(job, attempt))
-        is_same = position.attempt in (0, log.shown)
-        left_ms = int((deadline - clock.time()) * 1000)
-        if across and position.attempt < log.shown and not is_settled:
-            is_settled = True
-            rest_ms = min(left_ms, SETTLE_MS)
-            await files.follow_log(job, position.attempt, position.offset, rest_ms)
-            continue
-        row, offset = log.row, position.offset if is_same else 0
-        is_over = row.bytes <= offset and await log_is_over(engine, files, row, attempt)
-        if row.bytes > offset or is_over or left_ms <= 0 or engine.is_stopping:
-            reading = await files.read_part(log, offset, limit)
-            if timestamps and row.bytes > offset:
-                reading = await files.with_times(reading, offset)
-            return NextPart(reading, is_over)
-        if row.state == LogState.STREAMING:
-            await files.follow_log(job, attempt, offset, min(left_ms, FOLLOW_MS))
-        else:  # It has not begun, or another attempt may follow.
-            await engine.jobs.wait_ended(job, min(left_ms, RECHECK_MS))
-
-
-async def settle(engine: Engine, files: LogFiles, job: int, attempt: int | None) -> None:
-    """Waits for the rest of the log if the job has ended: its last output may arrive later.
-
-    Waits at most `SETTLE_MS`. The log of an open job is read as it is.
-    """
-    log = await files.log(job, attempt)
-    if log.row.state != LogState.STREAMING or engine.is_stopping:
-        return
-    facts = (await engine.store.read(lambda tx: tx.jobs.read([job])))[job]
-    if not facts.is_open:
-        await files.follow_log(job, attempt, sys.maxsize, SETTLE_MS)
-
-
-async def log_is_over(
-    engine: Engine, files: LogFiles, row: LogRow, attempt: int | None = None
-) -> bool:
-    """Returns True if nothing more can come: the job has ended, and so has its log.
-
-    If nobody could write the end of a log, it is over once its worker has given up as well.
-    """
-    if row.state == LogState.STREAMING:
-        view = await engine.store.read(lambda tx: tx.views.job(row.job))
-        if view is None or view.facts.is_open or view.finished_at is None:
-            return False
-        return await engine.now() > view.finished_at + GIVEN_UP_MS
-    facts = (await engine.store.read(lambda tx: tx.jobs.read([row.job])))[row.job]
-    # Bytes that came after we read the row, and before the job ended, still have to be read.
-    return not facts.is_open and (await files.log(row.job, attempt)).row == row

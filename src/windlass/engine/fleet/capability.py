@@ -1,23 +1,23 @@
 """Rejects jobs that no worker could ever run, after a grace period; decided per shape.
 
-All enrolled workers count, whatever their status, with everything they reported within a week: see
-`domain/job/capability.py`. If there are no workers, nothing is rejected, unless a job asks to be
-rejected at once.
+All enrolled workers count, also those that are away, drained or disabled, with the best they
+reported within a week. So a job is refused for what the fleet lacks, never for what is only missing
+at the moment. If there are no workers, nothing is rejected, unless a job asks to be rejected at
+once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from windlass.domain.job.capability import REMEMBERED_MS, describe, grace_ms, nearest
-from windlass.domain.job.forms import Duration
+from windlass.domain.job.forms import NEVER, Duration, milliseconds
 from windlass.domain.job.validation import ValidatedJob
 from windlass.domain.lifecycle.states import QUEUED, REJECTED
 from windlass.domain.matching.functions import START as FUNCTIONS
 from windlass.domain.matching.functions import with_functions_of
-from windlass.domain.matching.matching import metadata_digest, metadata_of
-from windlass.domain.matching.shapes import Shape
+from windlass.domain.matching.matching import Mismatch, metadata_digest, metadata_of
+from windlass.domain.matching.shapes import Shape, shape_mismatches
 from windlass.domain.matching.workers import PastMetadata
 from windlass.domain.pools.pools import PoolState, Template, template_of
 from windlass.domain.rows.records import JobFacts, Worker
@@ -26,6 +26,9 @@ from windlass.engine.jobs.close import end_without_attempt
 from windlass.engine.jobs.dependents import hold_waits, jobs_ended
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
+
+REMEMBERED_MS: Final = 7 * 86_400_000
+MISMATCH: Final = "capability_mismatch"
 
 
 class Fleet(NamedTuple):
@@ -83,6 +86,38 @@ async def note_past(work: Work, old: Worker, new: Worker) -> None:
     digest = metadata_digest(msgspec.json.decode(old.dynamic))
     row = PastMetadata(old.id, digest, work.now, old.dynamic)
     await work.tx.workers.note_past(row, work.now - REMEMBERED_MS)
+
+
+def grace_ms(own: Duration | None, configured: int | None) -> int | None:
+    """Returns how long a job that no worker can run waits, in milliseconds; None: for ever."""
+    if own is None:
+        return configured
+    return None if own == NEVER else milliseconds(own)
+
+
+def nearest(shape: Shape, fleet: Iterable[Mapping[str, object]]) -> tuple[Mismatch, ...] | None:
+    """Returns what the closest match of all workers lacks for this shape; () if one can run it.
+
+    Returns None if there is no worker to judge by.
+    """
+    best: tuple[Mismatch, ...] | None = None
+    for metadata in fleet:
+        found = tuple(shape_mismatches(shape, metadata))
+        if best is None or len(found) < len(best):
+            best = found
+        if not found:
+            return ()
+    return best
+
+
+def describe(best: tuple[Mismatch, ...] | None, workers: int) -> str:
+    """Returns why no worker can run it, as the reason of the rejection."""
+    if best is None:
+        return f"{MISMATCH}: no worker is known"
+    among = (
+        "the only known worker" if workers == 1 else f"the closest match of {workers} known workers"
+    )
+    return f"{MISMATCH}: {among}: {'; '.join(mismatch.text for mismatch in best)}"
 
 
 class Verdicts:

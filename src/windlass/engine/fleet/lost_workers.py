@@ -12,7 +12,7 @@ from windlass.domain.rows.records import Lease, Worker
 from windlass.domain.values.quantities import counted, format_duration
 from windlass.engine.fleet.epochs import HOLD
 from windlass.engine.fleet.workers import end_leases
-from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.close import Closing, Failure, lock_attempts
 from windlass.engine.jobs.deadlines import time_out
 from windlass.engine.transaction.unit_of_work import Work
 
@@ -132,10 +132,7 @@ async def end_overdue(work: Work) -> int:
     overdue = await work.tx.leases.overdue(work.now, work.config.chunk_rows)
     if not overdue:
         return 0
-    jobs = sorted(lease.job for lease in overdue)
-    facts = await work.tx.jobs.lock(jobs)
-    present = await work.tx.leases.lock(jobs)
-    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    facts, present = await lock_attempts(work, sorted(lease.job for lease in overdue))
     closing = Closing(work)
     assigned = [job for job, lease in present.items() if lease.state == ASSIGNED]
     await closing.learn(assigned)

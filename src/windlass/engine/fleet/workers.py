@@ -28,7 +28,7 @@ from windlass.domain.values.quantities import counted, readable_duration
 from windlass.engine.fleet.capability import note_past
 from windlass.engine.fleet.enrolment import ANYONE, Enrolment, set_credentials
 from windlass.engine.fleet.epochs import first_incarnation
-from windlass.engine.jobs.close import Closing, Failure
+from windlass.engine.jobs.close import Closing, Failure, lock_attempts
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
@@ -202,9 +202,7 @@ async def end_leases(
     left alone. If the agent was `restarted`, unstarted attempts are only handed back.
     """
     jobs = sorted(lease.job for lease in leases)
-    facts = await work.tx.jobs.lock(jobs)
-    present = await work.tx.leases.lock(jobs)
-    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    facts, present = await lock_attempts(work, jobs)
     closing = Closing(work)
     await closing.learn(jobs)
     ended = 0

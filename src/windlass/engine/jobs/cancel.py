@@ -21,7 +21,7 @@ from windlass.engine.jobs.dependents import (
     jobs_ended,
     notify_dependents,
 )
-from windlass.engine.jobs.places import Withdrawn, withdraw
+from windlass.engine.jobs.places import Withdrawn, lock_leased, withdraw
 from windlass.engine.jobs.priority import pass_on_ended
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.jobs import CanceledJob
@@ -71,18 +71,13 @@ async def _cancel(
     await hold_waits(work, (), sorted(fact.id for fact in open_jobs))
     found = await withdraw(work, open_jobs)
     running_too = [w for w in found.withdrawn if w.wait and w.wait.is_running]
-    leased = [*found.leased, *await _leases_of(work, running_too)]
+    leased = [*found.leased, *await lock_leased(work, [w.facts for w in running_too])]
     kept = {w.facts.id for w in running_too}
     waiting = [w for w in found.withdrawn if w.facts.id not in kept]
     await end_waiting(work, waiting, reason, actor)
     answers.update({w.facts.id: CanceledJob(w.facts.id, "canceled", True) for w in waiting})
     answers.update(await _stop(work, leased, reason, actor))
     return [answers.get(job, CanceledJob(job, None, False)) for job in jobs]
-
-
-async def _leases_of(work: Work, withdrawn: Sequence[Withdrawn]) -> list[tuple[JobFacts, Lease]]:
-    leases = await work.tx.leases.lock([w.facts.id for w in withdrawn]) if withdrawn else {}
-    return [(w.facts, leases[w.facts.id]) for w in withdrawn if w.facts.id in leases]
 
 
 async def end_waiting(

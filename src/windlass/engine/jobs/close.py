@@ -76,6 +76,16 @@ class Failure(NamedTuple):
         return self.company.held > 1
 
 
+async def lock_attempts(
+    work: Work, jobs: Sequence[int]
+) -> tuple[dict[int, JobFacts], dict[int, Lease]]:
+    """Locks jobs and their leases, so that their attempts can be closed."""
+    facts = await work.tx.jobs.lock(jobs)
+    leases = await work.tx.leases.lock(jobs)
+    await work.catalog.know(work.tx, {fact.shape for fact in facts.values()})
+    return facts, leases
+
+
 class Closing:
     """The attempts that one transaction closes."""
 

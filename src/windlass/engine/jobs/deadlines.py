@@ -28,7 +28,7 @@ from windlass.domain.rows.records import JobFacts, Lease
 from windlass.engine.jobs.cancel import end_waiting
 from windlass.engine.jobs.close import Closing, Failure
 from windlass.engine.jobs.dependents import hold_waits
-from windlass.engine.jobs.places import Withdrawn, withdraw
+from windlass.engine.jobs.places import Withdrawn, lock_leased, withdraw
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.store.sql.transaction import ReadTx
 
@@ -134,8 +134,7 @@ async def _end(work: Work, facts: Sequence[JobFacts], late: Mapping[int, Late]) 
         await end_waiting(work, begun, why.reason, None, FAILED, timeout)
     kept = [gone for gone in found.withdrawn if _runs(gone)]
     if kept:
-        leases = await work.tx.leases.lock([gone.facts.id for gone in kept])
-        leased += [(g.facts, leases[g.facts.id]) for g in kept if g.facts.id in leases]
+        leased += await lock_leased(work, [gone.facts for gone in kept])
         await work.tx.places.add_waits([gone.wait for gone in kept if gone.wait is not None])
     await _end_leased(work, leased, late)
 

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from windlass.domain.lifecycle.states import BLOCKED, QUEUED, RETRYING, SUSPENDED
 from windlass.domain.rows.records import Due, JobFacts, Lease, Ticket, Wait
-from windlass.domain.values.ids import JobId
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.ports.loop_time import pages
 
@@ -55,8 +54,13 @@ async def withdraw(work: Work, facts: Sequence[JobFacts]) -> Located:
         Withdrawn(left.pop(ticket.job), QUEUED, ticket, None, 0, was_ready=True)
         for ticket in await places.take_ready(list(left.values()))
     ]
-    leases = await work.tx.leases.lock(list(left)) if left else {}
-    return Located(withdrawn, [(left[JobId(job)], lease) for job, lease in sorted(leases.items())])
+    return Located(withdrawn, await lock_leased(work, list(left.values())))
+
+
+async def lock_leased(work: Work, facts: Sequence[JobFacts]) -> list[tuple[JobFacts, Lease]]:
+    """Locks the leases of these jobs; returns the jobs that have one."""
+    leases = await work.tx.leases.lock(sorted(fact.id for fact in facts)) if facts else {}
+    return [(fact, leases[fact.id]) for fact in facts if fact.id in leases]
 
 
 async def make_ready(work: Work, tickets: Sequence[Ticket]) -> None:

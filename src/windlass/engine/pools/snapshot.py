@@ -11,7 +11,6 @@ from typing import Final, NamedTuple
 import msgspec
 
 from windlass.domain.config import Config
-from windlass.domain.job.capability import nearest
 from windlass.domain.matching.shapes import Shape, can_run
 from windlass.domain.matching.workers import may_claim
 from windlass.domain.pools.pools import (
@@ -32,6 +31,7 @@ from windlass.domain.pools.sizing import Fleet, Member, PoolNow
 from windlass.domain.rows.records import Worker
 from windlass.domain.values.ids import WorkerId
 from windlass.domain.values.quantities import counted, month_of
+from windlass.engine.fleet.capability import nearest
 from windlass.engine.history.statistics import Kinds
 from windlass.engine.transaction.catalog import Catalog, Profile
 from windlass.engine.transaction.unit_of_work import Work

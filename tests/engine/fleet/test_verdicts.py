@@ -2,11 +2,11 @@
 
 import pytest
 
-from windlass.domain.job.capability import describe, grace_ms, nearest
 from windlass.domain.job.forms import GRACE
 from windlass.domain.matching.clauses import parse_clause
 from windlass.domain.matching.shapes import Shape
 from windlass.domain.values.errors import InvalidInput
+from windlass.engine.fleet.capability import describe, grace_ms, nearest
 
 BIG = Shape(
     namespace="default", queue="default", task="t",
