@@ -310,6 +310,7 @@ class LogFiles:
             log = await (self.log_behind(job, position) if across else self.log(job, attempt))
             is_same = position.attempt in (0, log.shown)
             left_ms = int((deadline - clock.time()) * 1000)
+            is_settled = is_settled or self._engine.is_stopping
             if across and position.attempt < log.shown and not is_settled:
                 is_settled = True
                 rest_ms = min(left_ms, SETTLE_MS)
