@@ -93,15 +93,14 @@ class VirtualThread(LoopThread):
 class VirtualNode:
     """Holds an engine in memory; its loops run only on demand."""
 
-    def __init__(self, clock: VirtualClock, config: Config) -> None:
+    def __init__(self, clock: VirtualClock) -> None:
         self.backend: Backend | None = None
         self._clock = clock
-        self._config = config
 
     async def open(self) -> Backend:
         """Starts the engine."""
         if self.backend is None:
-            backend = make_backend(MemoryStore(self._clock), "memory:", self._config)
+            backend = make_backend(MemoryStore(self._clock), "memory:", Config())
             await backend.engine.start()
             self.backend = backend
         return self.backend
@@ -206,10 +205,10 @@ def _settle(future: "asyncio.Future[None]", failed: BaseException | None) -> Non
 class VirtualFleet:
     """An engine, its worker and its time; made by `open`."""
 
-    def __init__(self, config: Config | None = None) -> None:
+    def __init__(self) -> None:
         self.clock = VirtualClock(RealClock().now_ms())
         self.thread = VirtualThread(forks=False)
-        self._node = VirtualNode(self.clock, config or Config())
+        self._node = VirtualNode(self.clock)
         # It has everything the calls need from a node.
         self._calls = VirtualCalls(self._node)  # type: ignore[arg-type]
         self._calls.catcher = self.catcher = Catcher(self._take)

@@ -12,6 +12,7 @@ from windlass.domain.lifecycle.retries import RetryPolicy
 from windlass.domain.lifecycle.timeouts import TimeoutPolicy
 from windlass.domain.values.errors import WindlassError
 from windlass.engine.verify import Violation
+from windlass.ports.loop_time import pass_time
 from windlass.simulator.virtual_loop import VirtualLoop
 from windlass.worker.core.sync_loop import IncarnationEnded
 
@@ -28,12 +29,7 @@ class VirtualClock:
         return START_MS + round(self._loop.time() * 1000)
 
     async def sleep_ms(self, duration_ms: int) -> None:
-        woken: asyncio.Future[None] = self._loop.create_future()
-        timer = self._loop.call_later(duration_ms / 1000, _wake, woken)
-        try:
-            await woken
-        finally:
-            timer.cancel()
+        await pass_time(duration_ms / 1000)
 
 
 class SeededChance:
@@ -44,11 +40,6 @@ class SeededChance:
 
     def fraction(self) -> float:
         return self._chance.random()
-
-
-def _wake(sleeper: "asyncio.Future[None]") -> None:
-    if not sleeper.done():
-        sleeper.set_result(None)
 
 
 # The defaults in proportion, on a smaller scale, so that there is less time to simulate.

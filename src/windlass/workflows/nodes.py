@@ -192,25 +192,25 @@ def plain(node: Node) -> Any:
     return value.reference if isinstance(value, Referring) else value
 
 
-def of_plain(value: Any, place: Place = NOWHERE) -> Node:
-    """Returns a Python value as a node; every part has the same position.
+def of_plain(value: Any) -> Node:
+    """Returns a Python value as a node without positions.
 
     Raises `InvalidInput` for one that is too deep or too large.
     """
     check_depth(value, "body")
-    node = _of_plain(value, place)
+    node = _of_plain(value)
     if node.size > NODE_LIMIT:
         raise node.refuse("body", f"at most {NODE_LIMIT} values", "more")
     return node
 
 
-def _of_plain(value: Any, place: Place) -> Node:
+def _of_plain(value: Any) -> Node:
     if isinstance(value, Mapping):
-        entries = {str(name): _of_plain(child, place) for name, child in value.items()}
-        return mapping(entries, place, {})
+        entries = {str(name): _of_plain(child) for name, child in value.items()}
+        return mapping(entries, NOWHERE, {})
     if isinstance(value, list | tuple):
-        return sequence([_of_plain(child, place) for child in value], place)
-    return Node(value, place, as_text(value))
+        return sequence([_of_plain(child) for child in value], NOWHERE)
+    return Node(value, text=as_text(value))
 
 
 def as_text(value: object) -> str:

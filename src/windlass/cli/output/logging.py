@@ -3,9 +3,9 @@
 import logging
 import os
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import msgspec
 import structlog
@@ -105,30 +105,13 @@ class LogOptions:
         ),
     ] = None
 
-    def chosen(self, environment: Mapping[str, str]) -> "ChosenLog":
-        """Returns the flags, else what the environment says, else the defaults."""
-        level = self.log_level or _read(environment, LEVEL_VARIABLE, LevelName, "info")
-        form = self.log_format or _read(environment, FORMAT_VARIABLE, FormatName, "auto")
-        return ChosenLog(level, form)
-
-
-class ChosenLog(NamedTuple):
-    """The names of the chosen level and format."""
-
-    level: str
-    form: str
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """Returns the environment in which a process logs alike."""
-        return {LEVEL_VARIABLE: self.level, FORMAT_VARIABLE: self.form}
-
 
 DEFAULT_LOG: Final = LogOptions()
 
 
-def _read(environment: Mapping[str, str], variable: str, known: object, default: str) -> str:
-    value = environment.get(variable) or default
+def _chosen(flag: str | None, variable: str, known: object, default: str) -> str:
+    """Returns what the flag says, else the environment, else the default."""
+    value = flag or os.environ.get(variable) or default
     if value not in get_args(known):
         raise InvalidInput(variable, f"one of {', '.join(get_args(known))}", value)
     return value
@@ -136,8 +119,9 @@ def _read(environment: Mapping[str, str], variable: str, known: object, default:
 
 def use_log(options: LogOptions) -> Level:
     """Configures the log, also of processes that inherit the environment; returns its level."""
-    chosen = options.chosen(os.environ)
-    level = Level[chosen.level.upper()]
-    configure_logging(level, json=None if chosen.form == "auto" else chosen.form == "json")
-    os.environ |= chosen.variables
+    name = _chosen(options.log_level, LEVEL_VARIABLE, LevelName, "info")
+    form = _chosen(options.log_format, FORMAT_VARIABLE, FormatName, "auto")
+    level = Level[name.upper()]
+    configure_logging(level, json=None if form == "auto" else form == "json")
+    os.environ |= {LEVEL_VARIABLE: name, FORMAT_VARIABLE: form}
     return level

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 import msgspec
 
-from windlass.domain.matching.isolation import Isolation
 from windlass.messages.sync import Assignment, Finished, Released
 from windlass.ports.executor import Executor
 from windlass.worker.attempt.attempt import Attempt
@@ -22,16 +21,9 @@ class AttemptStarter:
 
     def reason_to_decline(self, assignment: Assignment) -> str | None:
         try:
-            spec = read_spec(assignment.spec)
+            return self._obstacle(assignment, read_spec(assignment.spec))
         except msgspec.DecodeError:
             return None  # Making the attempt fails, and its report names the error.
-        if spec.task not in self._executors:
-            return f"this worker does not run {spec.task} jobs"
-        unable = self._context.isolation.lacks(self._mode(assignment, spec))
-        if unable is not None:
-            return unable
-        missing = self._context.secrets.missing(spec.all_secrets, spec.namespace)
-        return f"this worker lacks the secrets {', '.join(missing)}" if missing else None
 
     def make(self, assignment: Assignment, ended: AttemptEnded) -> Attempt | Report:
         job, attempt = assignment.job, assignment.attempt
@@ -42,14 +34,17 @@ class AttemptStarter:
                 job, attempt, outcome="failed", failure="configuration", message=str(error),
                 misfit=True,
             )  # fmt: skip
-        executor = self._executors.get(spec.task)
-        lacking = spec.all_secrets and self._context.secrets.missing(
-            spec.all_secrets, spec.namespace
-        )
-        unable = self._context.isolation.lacks(self._mode(assignment, spec))
-        if executor is None or lacking or unable:
+        if self._obstacle(assignment, spec) is not None:
             return Released(job, attempt)
-        return Attempt(self._context, assignment, spec, executor, ended)
+        return Attempt(self._context, assignment, spec, self._executors[spec.task], ended)
 
-    def _mode(self, assignment: Assignment, spec: AttemptSpec) -> Isolation:
-        return isolation_of(self._context.isolation, assignment, spec)
+    def _obstacle(self, assignment: Assignment, spec: AttemptSpec) -> str | None:
+        """Returns why this worker cannot run a job; None if it can."""
+        context, names = self._context, spec.all_secrets
+        if spec.task not in self._executors:
+            return f"this worker does not run {spec.task} jobs"
+        unable = context.isolation.lacks(isolation_of(context.isolation, assignment, spec))
+        if unable is not None or not names:
+            return unable
+        missing = context.secrets.missing(names, spec.namespace)
+        return f"this worker lacks the secrets {', '.join(missing)}" if missing else None

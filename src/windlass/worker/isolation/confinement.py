@@ -16,7 +16,6 @@ import msgspec
 
 from windlass.domain.matching.isolation import Isolation, Network, Pull
 from windlass.domain.values.errors import WindlassError
-from windlass.ports.executor import Limits
 from windlass.worker.keeper.kept_process import Ended, KeptProcess, Program
 
 
@@ -45,7 +44,6 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     network: Network | None = None
     image: str | None = None
     pull: Pull = "missing"
-    limits: Limits | None = None
     devices: tuple[str, ...] = ()
     secrets: frozenset[str] = frozenset()
     credentials: str | None = None

@@ -108,7 +108,8 @@ class OwnWorkers(NamedTuple):
             process = self._adopt(number) or await self._start(number)
             ended = asyncio.create_task(_end_of(process))
             if not await ended_before(ended, stopping.soon):
-                await _end(process, ended, stopping.at_once)
+                process.send_signal(signal.SIGTERM)
+                await _end(ended, stopping.at_once, process.send_signal)
             elif not stopping.soon.is_set():
                 code = process.returncode
                 if code == RELOADED:
@@ -183,14 +184,15 @@ async def _end_of(process: Running) -> None:
     await process.wait()
 
 
-async def _end(process: Running, ended: "asyncio.Task[None]", at_once: asyncio.Event) -> None:
-    """Lets a worker finish its jobs; at once, it hands them back, or else it is killed."""
-    process.send_signal(signal.SIGTERM)
-    if await ended_before(ended, at_once):
+async def _end(
+    ending: "asyncio.Task[None]", at_once: asyncio.Event, send: Callable[[int], None]
+) -> None:
+    """Lets workers finish their jobs; at once, they hand them back, or else are killed."""
+    if await ended_before(ending, at_once):
         return
     for number in (signal.SIGINT, signal.SIGKILL):
-        process.send_signal(number)
-        done, _ = await asyncio.wait({ended}, timeout=STOP_MS / 1000)
+        send(number)
+        done, _ = await asyncio.wait({ending}, timeout=STOP_MS / 1000)
         if done:
             return
 
@@ -251,17 +253,14 @@ def describe(jobs: Collection[Job]) -> str:
 
 async def end_pool_workers(place: Path, limit_ms: int, at_once: asyncio.Event) -> None:
     """Lets the workers of local pools finish their jobs, or interrupts them when asked to."""
-    clock = RealClock()
-    ending = asyncio.create_task(end_workers(place, clock, limit_ms))
-    if await ended_before(ending, at_once):
-        return
-    for number in (signal.SIGINT, signal.SIGKILL):
+
+    def send(number: int) -> None:
         for pid in workers_below(place):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-        done, _ = await asyncio.wait({ending}, timeout=STOP_MS / 1000)
-        if done:
-            return
+
+    ending = asyncio.create_task(end_workers(place, RealClock(), limit_ms))
+    await _end(ending, at_once, send)
 
 
 async def ended_before(ending: "asyncio.Task[None]", at_once: asyncio.Event) -> bool:
