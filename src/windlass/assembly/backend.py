@@ -38,6 +38,7 @@ from windlass.operations.jobs import Submissions
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
 from windlass.operations.queues import LiveDepths
+from windlass.operations.rights import Rights
 from windlass.operations.services import Services
 from windlass.operations.tasks import WorkersTasks
 from windlass.ports.blobs import Blobs
@@ -191,6 +192,7 @@ def make_services(
     return Services(
         engine=engine,
         queries=queries,
+        rights=Rights(engine),
         depths=LiveDepths(engine.catalog),
         submissions=Submissions(engine, queries),
         graphs=Graphs(engine.store, engine.catalog),
