@@ -22,10 +22,9 @@ from windlass.engine.graphs import Graphs
 from windlass.engine.history.events import EventReader, WorkerNames
 from windlass.engine.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.planning import CronLoop, InboxLoop, ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.loops.statistics import SeriesLoop, StatisticsLoop
 from windlass.engine.loops.ticker import Loop, LoopGroup, Standby, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
