@@ -14,8 +14,7 @@ from benchmarks.options import Options
 from benchmarks.report import Row
 from benchmarks.stores import OpenFilled, filled_postgres, filled_sqlite
 from tests.support.postgres import start_postgres
-from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.scheduling import CleanupLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop
 
 WORKERS = 1_000
 HELD = 10_000

@@ -20,8 +20,7 @@ from windlass.domain.values.errors import Conflict
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
-from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.loops.ticker import Ticker
 from windlass.messages.sync import Assignment, Finished, SyncReply, SyncRequest
 from windlass.store.postgres.store import PostgresStore

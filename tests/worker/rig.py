@@ -28,7 +28,7 @@ from windlass.domain.rows.records import Attempt, JobRecord
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
 from windlass.engine.fleet.workers import Enrolled
-from windlass.engine.loops.health import HealthLoop
+from windlass.engine.loops.scheduling import HealthLoop
 from windlass.executors.loading import load_executors
 from windlass.ports.executor import Executor
 from windlass.ports.gateway import Gateway

@@ -22,10 +22,9 @@ from windlass.engine.graphs import Graphs
 from windlass.engine.history.events import EventReader, WorkerNames
 from windlass.engine.inbox import Inbox
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.planning import CronLoop, InboxLoop, ReactionsLoop, WebhooksLoop
 from windlass.engine.loops.retention import RetentionLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.loops.statistics import SeriesLoop, StatisticsLoop
 from windlass.engine.loops.ticker import Loop, LoopGroup, Standby, Ticker
 from windlass.engine.loops.watchdog import WatchdogLoop
@@ -38,6 +37,7 @@ from windlass.operations.jobs import Submissions
 from windlass.operations.planner import WirePlanner
 from windlass.operations.queries import Queries
 from windlass.operations.queues import LiveDepths
+from windlass.operations.rights import Rights
 from windlass.operations.services import Services
 from windlass.operations.tasks import WorkersTasks
 from windlass.ports.blobs import Blobs
@@ -191,6 +191,7 @@ def make_services(
     return Services(
         engine=engine,
         queries=queries,
+        rights=Rights(engine),
         depths=LiveDepths(engine.catalog),
         submissions=Submissions(engine, queries),
         graphs=Graphs(engine.store, engine.catalog),

@@ -25,9 +25,8 @@ from windlass.domain.values.errors import Conflict, WaitTimeout
 from windlass.embedded.in_process import InProcess
 from windlass.embedded.virtual_worker import Place, VirtualWorker
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.health import HealthLoop
 from windlass.engine.loops.planning import CronLoop, ReactionsLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.messages.jobs import Job, WaitReply, WaitRequest
 from windlass.messages.workflows import Workflow

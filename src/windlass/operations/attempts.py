@@ -76,7 +76,7 @@ async def submit_children(
 ) -> SubmitReply:  # fmt: skip
     """Submits jobs that the running job adds to its own workflow."""
     holder = _holder(call, worker, incarnation, job, attempt)
-    return await Children(call.services.engine).submit(holder, data)
+    return await add_children(call.services.engine, holder, data)
 
 
 @routes.post("/steps", needs=Action.RUN_STEPS)
@@ -86,7 +86,7 @@ async def step(
 ) -> StepReply:  # fmt: skip
     """Stores a step of the running function, or begins what it waits for."""
     holder = _holder(call, worker, incarnation, job, attempt)
-    return await AttemptSteps(call.services.engine).step(holder, data)
+    return await take_step(call.services.engine, holder, data)
 
 
 @routes.post("/stack", needs=Action.WRITE_ATTEMPTS)
@@ -147,48 +147,43 @@ ALIVE: Final = StepReply("done")
 _EVERYBODYS: Final = Identity(0, "", Role.ADMIN)  # the engine has checked whose jobs they are
 
 
-class AttemptSteps:
-    """Carries out what functions ask for; the engine looks at their leases."""
+async def take_step(engine: Engine, holder: Holder, request: StepRequest) -> StepReply:
+    """Does what a running function asks for; the engine looks at its lease."""
+    steps, key = engine.steps, request.key
+    if request.do == "find":
+        return _reply(await steps.find(holder, key))
+    if request.do == "store":
+        return _reply(await steps.store_result(holder, key, request.value))
+    if request.do == "sleep":
+        if request.wait_ms is None:
+            raise InvalidInput("wait_ms", "given", "nothing")
+        return _reply(await steps.sleep(holder, key, request.wait_ms))
+    if request.do == "wait_for":
+        return _reply(await steps.wait_for(holder, key, request.name, request.wait_ms))
+    if request.do == "ask":
+        asked = await steps.ask(holder, key, request.question, request.schema, request.wait_ms)
+        return _reply(asked)
+    if request.do == "send":
+        await steps.send_from(holder, request.name, request.value, key)
+        return ALIVE
+    if request.do == "join":
+        return await _joined(engine, await steps.join(holder, key, request.jobs, request.wait_ms))
+    if request.do == "alive":
+        await steps.note_alive(holder)
+        return ALIVE
+    assert_never(request.do)
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
 
-    async def step(self, holder: Holder, request: StepRequest) -> StepReply:
-        """Does what a function asks for."""
-        steps, key = self._engine.steps, request.key
-        if request.do == "find":
-            return _reply(await steps.find(holder, key))
-        if request.do == "store":
-            return _reply(await steps.store_result(holder, key, request.value))
-        if request.do == "sleep":
-            if request.wait_ms is None:
-                raise InvalidInput("wait_ms", "given", "nothing")
-            return _reply(await steps.sleep(holder, key, request.wait_ms))
-        if request.do == "wait_for":
-            return _reply(await steps.wait_for(holder, key, request.name, request.wait_ms))
-        if request.do == "ask":
-            asked = await steps.ask(holder, key, request.question, request.schema, request.wait_ms)
-            return _reply(asked)
-        if request.do == "send":
-            await steps.send_from(holder, request.name, request.value, key)
-            return ALIVE
-        if request.do == "join":
-            return await self._joined(await steps.join(holder, key, request.jobs, request.wait_ms))
-        if request.do == "alive":
-            await steps.note_alive(holder)
-            return ALIVE
-        assert_never(request.do)
-
-    async def _joined(self, row: StepRow) -> StepReply:
-        """Returns the jobs that ended, as lists show them."""
-        if row.state != StepState.DONE:
-            return _reply(row)
-        ids = msgspec.json.decode(row.value or b"[]", type=list[int])
-        jobs = {job.id: job for job in await Queries(self._engine).some_jobs(ids, _EVERYBODYS)}
-        gone = [job for job in ids if job not in jobs]
-        if gone:
-            raise Conflict("job_removed", f"job {gone[0]}, which this one waited for, was removed")
-        return StepReply("done", [jobs[job] for job in ids])
+async def _joined(engine: Engine, row: StepRow) -> StepReply:
+    """Returns the jobs that ended, as lists show them."""
+    if row.state != StepState.DONE:
+        return _reply(row)
+    ids = msgspec.json.decode(row.value or b"[]", type=list[int])
+    jobs = {job.id: job for job in await Queries(engine).some_jobs(ids, _EVERYBODYS)}
+    gone = [job for job in ids if job not in jobs]
+    if gone:
+        raise Conflict("job_removed", f"job {gone[0]}, which this one waited for, was removed")
+    return StepReply("done", [jobs[job] for job in ids])
 
 
 def _reply(row: StepRow | None) -> StepReply:
@@ -200,30 +195,23 @@ def _reply(row: StepRow | None) -> StepReply:
     return StepReply("pending" if row.state == StepState.PENDING else "timed_out")
 
 
-class Children:
-    """Submits on behalf of running jobs, with the rights of their namespace."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._rights = Rights(engine)
-
-    async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
-        """Submits children of the job that the holder runs."""
-        check_count("jobs", request.jobs, self._engine.config)
-        if request.workflow is not None:
-            raise InvalidInput("workflow", "unset: children join their parent's workflow", "one")
-        if request.key is None:
-            raise InvalidInput("key", "given", "nothing")
-        namespace = await self._engine.jobs.namespace_of(holder.job)
-        who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
-        numbered = enumerate(request.jobs)
-        specs = await aside(
-            len(request.jobs),
-            lambda: LongList(job_spec(_alone(job), who, f"jobs[{n}]") for n, job in numbered),
-        )
-        await self._rights.check_children(holder.job, specs, who)
-        done = await self._engine.jobs.submit_children(holder, specs, request.key)
-        return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
+async def add_children(engine: Engine, holder: Holder, request: SubmitRequest) -> SubmitReply:
+    """Submits children of the job that the holder runs, with the rights of its namespace."""
+    check_count("jobs", request.jobs, engine.config)
+    if request.workflow is not None:
+        raise InvalidInput("workflow", "unset: children join their parent's workflow", "one")
+    if request.key is None:
+        raise InvalidInput("key", "given", "nothing")
+    namespace = await engine.jobs.namespace_of(holder.job)
+    who = Identity(0, f"job {holder.job}", Role.SUBMITTER, (namespace,))
+    numbered = enumerate(request.jobs)
+    specs = await aside(
+        len(request.jobs),
+        lambda: LongList(job_spec(_alone(job), who, f"jobs[{n}]") for n, job in numbered),
+    )
+    await Rights(engine).check_children(holder.job, specs, who)
+    done = await engine.jobs.submit_children(holder, specs, request.key)
+    return SubmitReply(list(done.ids), list(done.applied), done.workflow, done.at)
 
 
 def _alone(job: JobSpec) -> JobSpec:

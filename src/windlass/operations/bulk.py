@@ -27,8 +27,8 @@ async def edit_many(call: Call, data: Body[BulkRequest]) -> BulkReply:
     wanted = _filter(data.where, call.who)
     if data.action == "prioritize" and data.adjustment is None:
         raise InvalidInput("adjustment", "a number, to prioritize", None)
-    engine = call.services.engine
-    part = await _edit(engine.bulk, data, wanted, Rights(engine), call.who)
+    services = call.services
+    part = await _edit(services.engine.bulk, data, wanted, services.rights, call.who)
     call.about = f"{data.action} {part.applied} of {part.matched} jobs"
     return part
 

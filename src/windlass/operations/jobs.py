@@ -386,7 +386,7 @@ async def unblock(call: Call, job: Id, data: Body[UnblockRequest]) -> Changed:
 @routes.post("/{job:int}/priority", needs=Action.CHANGE_JOBS)
 async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> PriorityReply:
     """Sets a job's priority adjustment; submitters may only lower that of their own jobs."""
-    engine, rights = call.services.engine, Rights(call.services.engine)
+    engine, rights = call.services.engine, call.services.rights
     shown = await call.services.queries.job(job, call.who)
     await rights.check_own([job], call.who)
     now = shown.priority
@@ -419,7 +419,7 @@ async def _check_given(call: Call, data: CancelRequest | DeleteRequest | WaitReq
 async def _check_own(call: Call, jobs: Sequence[int]) -> None:
     """Raises `NotFound` for jobs the caller may not see, `Forbidden` for those of others."""
     await call.services.queries.check_visible(jobs, call.who)
-    await Rights(call.services.engine).check_own(jobs, call.who)
+    await call.services.rights.check_own(jobs, call.who)
 
 
 def _described(ids: Sequence[int]) -> str:

@@ -29,7 +29,6 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import namespace_of
-from windlass.operations.rights import Rights
 
 COMING: Final = 5  # slots that are shown
 
@@ -50,7 +49,7 @@ async def put_schedule(
     call: Call, name: str, data: Body[ScheduleRequest], namespace: str | None = None
 ) -> SchedulePut:
     """Creates or changes a schedule."""
-    Rights(call.services.engine).check_priority(data.priority, call.who, "priority")
+    call.services.rights.check_priority(data.priority, call.who, "priority")
     wanted = _parse(name, _changed(call, namespace), data)
     row, applied = await call.services.schedules.put(wanted, call.who.name)
     return SchedulePut(applied=applied, schedule=_show(row))

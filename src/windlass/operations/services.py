@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # operations import this module
     from windlass.operations.jobs import Submissions
     from windlass.operations.queries import Queries
     from windlass.operations.queues import LiveDepths
+    from windlass.operations.rights import Rights
     from windlass.operations.tasks import WorkersTasks
     from windlass.ports.clock import Clock
 
@@ -33,6 +34,7 @@ class Services(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
     engine: "Engine"
     queries: "Queries"
+    rights: "Rights"
     depths: "LiveDepths"
     submissions: "Submissions"
     graphs: "Graphs"

@@ -21,7 +21,6 @@ from windlass.operations.dispatch.routes import Routes
 from windlass.operations.jobs import PageSize
 from windlass.operations.parse import namespace_of
 from windlass.operations.render import show_question
-from windlass.operations.rights import Rights
 
 routes = Routes("/api/v1", "signals")
 
@@ -68,13 +67,13 @@ async def answer(call: Call, job: Id, data: Body[AnswerRequest]) -> AnswerReply:
     """Answers a question of a job; the first answer of the right type counts."""
     services = call.services
     await services.queries.check_visible([job], call.who)
-    await Rights(services.engine).check_own([job], call.who)
+    await services.rights.check_own([job], call.who)
     done = await services.engine.steps.answer(job, data.key, data.value, call.who.name)
     return AnswerReply(done.job, done.key)
 
 
 async def _with_rights(call: Call, found: list[Question]) -> list[Question]:
-    refused = await Rights(call.services.engine).refusals([one.job for one in found], call.who)
+    refused = await call.services.rights.refusals([one.job for one in found], call.who)
     return [
         msgspec.structs.replace(
             one,

@@ -24,7 +24,6 @@ from windlass.operations.dispatch.binding import Body
 from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.parse import namespace_of
-from windlass.operations.rights import Rights
 from windlass.ports.loop_time import aside, give_way_if_long
 
 VALUE_BYTES: Final = 10  # of a description, about
@@ -65,7 +64,7 @@ async def start(
     call: Call, name: str, data: Body[StartRequest], namespace: str | None = None
 ) -> StartReply:
     """Starts a template: submits its workflow, with these parameters."""
-    Rights(call.services.engine).check_priority(data.priority, call.who, "priority")
+    call.services.rights.check_priority(data.priority, call.who, "priority")
     order = PlanRequest(
         name=name,
         namespace=namespace_of(namespace, call.who, Action.SUBMIT_JOBS),

@@ -39,7 +39,6 @@ from windlass.operations.dispatch.call import Call
 from windlass.operations.dispatch.routes import Routes
 from windlass.operations.jobs import PageSize, Seconds
 from windlass.operations.parse import namespace_of, parse_label, search_text
-from windlass.operations.rights import Rights
 from windlass.store.sql.transaction import ReadTx
 
 routes = Routes("/api/v1/workflows", "workflows")
@@ -194,7 +193,7 @@ async def _seen(call: Call, workflow: int) -> Workflow:
 async def _check_own(call: Call, workflow: int) -> None:
     """Raises `Forbidden` if the caller may not change the workflow."""
     shown = await _seen(call, workflow)
-    Rights(call.services.engine).check_own_workflow(shown.submitted_by, call.who)
+    call.services.rights.check_own_workflow(shown.submitted_by, call.who)
 
 
 async def _outputs(tx: ReadTx, outputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from windlass.messages.sync import (
     SyncReply,
     SyncRequest,
 )
-from windlass.operations.attempts import AttemptSteps
+from windlass.operations.attempts import take_step
 from windlass.ports.gateway import Holder
 from windlass.simulator.jobs import TASKS, FaultyStarter, Memory, SimulatedExecutor, Traits
 from windlass.simulator.network import Network, Request
@@ -84,7 +84,7 @@ class SimulatedGateway:
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of a function, or begins what it waits for, at some server."""
         reply: StepReply = await self._ask(
-            lambda engine: AttemptSteps(engine).step(holder, request), STEP_PATIENCE_MS
+            lambda engine: take_step(engine, holder, request), STEP_PATIENCE_MS
         )
         return reply
 

@@ -14,8 +14,7 @@ from msgspec import Struct
 from windlass.domain.values.errors import StoreUnavailable, WindlassError
 from windlass.engine.engine import Engine
 from windlass.engine.loops.capability import CapabilityLoop
-from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.loops.statistics import StatisticsLoop
 from windlass.engine.loops.ticker import Loop, Ticker
 from windlass.simulator.virtual_loop import OWNER

@@ -20,8 +20,7 @@ from windlass.domain.job.forms import Concurrency
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.values.errors import Conflict, NotFound, WindlassError
 from windlass.engine.engine import Engine
-from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.messages.sync import Assignment
 
 ROUNDS = 25

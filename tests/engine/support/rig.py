@@ -18,8 +18,7 @@ from windlass.domain.rows.events import Event, EventKind
 from windlass.domain.rows.records import JobRecord, Worker
 from windlass.engine.engine import Engine
 from windlass.engine.fleet.enrolment import Enrolment
-from windlass.engine.loops.health import HealthLoop
-from windlass.engine.loops.scheduling import CleanupLoop, SchedulingLoop
+from windlass.engine.loops.scheduling import CleanupLoop, HealthLoop, SchedulingLoop
 from windlass.engine.loops.watchdog import WatchdogLoop
 from windlass.engine.submit.submission import Submitted, WorkflowSpec
 from windlass.ports.clock import Chance

@@ -7,7 +7,7 @@ from windlass.engine.fleet.enrolment import Enrolment
 from windlass.messages.jobs import SubmitReply, SubmitRequest
 from windlass.messages.steps import StepReply, StepRequest
 from windlass.messages.sync import EnrolReply, EnrolRequest, SyncReply, SyncRequest
-from windlass.operations.attempts import AttemptSteps, Children
+from windlass.operations.attempts import add_children, take_step
 from windlass.ports.gateway import FileGateway, Holder
 
 
@@ -17,8 +17,6 @@ class DirectGateway:
     def __init__(self, engine: Engine, files: FileGateway, log_limit: int | None = None) -> None:
         self.woken: Callable[[], None] | None = None  # called when a job may come soon
         self._engine = engine
-        self._children = Children(engine)
-        self._steps = AttemptSteps(engine)
         self._log_limit = engine.config.log_limit if log_limit is None else log_limit
         self.append_log = files.append_log
         self.end_log = files.end_log
@@ -42,11 +40,11 @@ class DirectGateway:
 
     async def submit(self, holder: Holder, request: SubmitRequest) -> SubmitReply:
         """Submits jobs into the workflow of the running one."""
-        return await self._children.submit(holder, request)
+        return await add_children(self._engine, holder, request)
 
     async def step(self, holder: Holder, request: StepRequest) -> StepReply:
         """Stores a step of the function, or begins its wait."""
-        return await self._steps.step(holder, request)
+        return await take_step(self._engine, holder, request)
 
     def interrupt(self, worker: int) -> None:
         """Makes the engine answer the worker's open sync now."""
