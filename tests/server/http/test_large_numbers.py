@@ -10,12 +10,15 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
 from windlass.assembly.stores import upgrade_store
 from windlass.domain.access.rights import Role
+from windlass.domain.config import Config
 from windlass.messages.sync import Assignment
 
 NUMBERS: Final = (2**31, 2**63, 2**64, -1)
 FLOW: Final = {"name": "t", "jobs": {"a": {"run": ["true"]}}}
 REPORTS: Final = ("started", "finished", "released", "held")
 DAILY: Final = {"cron": "0 0 * * *"}
+
+PATIENT: Final = Config(heartbeat_timeout_ms=3_600_000)  # the workers of this test never beat
 
 Sent = tuple[str, str, dict[str, Any]]  # method, path and body
 
@@ -124,7 +127,7 @@ async def _try_numbers(server: RunningServer, number: int) -> None:
 def test_numbers_that_no_column_holds_break_nothing(postgres_dsn: str) -> None:
     async def scenario() -> None:
         await upgrade_store(postgres_dsn)
-        async with running_server(postgres_dsn) as server:
+        async with running_server(postgres_dsn, PATIENT) as server:
             known = await server.admin.put("/api/v1/templates/known", json={"body": FLOW})
             assert known.status_code < 300, known.text
             for number in NUMBERS:
