@@ -45,6 +45,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.pop("PYTHONUNBUFFERED", None)
 sys.dont_write_bytecode = False
 
+# Else each program that loads aiohttp reads the machine's file of authorities twice, which is a
+# seventh of the start of a command. OpenSSL still finds them in their folder when it needs one.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("support") / "no_authority.pem")
+
 # A run in the background may ignore SIGINT, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -27,7 +27,7 @@ CRASHES = by_form(2, 20)
 CALLERS = 6  # of each kind
 AT_ONCE = 3  # commits that the crash meets
 SLOW_COMMITS = {"commit_delay": "100000", "commit_siblings": "0", "wal_writer_delay": "10s"}
-LIMIT_S = 120
+LIMIT_S = 600
 NUMBERS = count(1)  # no caller has the names of another
 READ = (
     "/readyz",

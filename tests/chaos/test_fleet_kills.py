@@ -20,7 +20,7 @@ WORKERS = 3
 SERVER_KILLS = 3
 WORKER_KILLS = 5
 POLL_S = 0.25  # a list of all jobs takes the server as long as starting some of them
-LIMIT_S = 240  # a bound for machines under load; alone it takes a fraction of that
+LIMIT_S = 600  # a bound for machines under load; alone it takes a fraction of that
 
 OPEN = [str(state) for state in State if not is_terminal(state)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.program import Program
 from windlass.cli.root import app
 
-MAX_S = 60
+MAX_S = 180
 
 
 def test_bash_accepts_the_script_and_completes_commands(tmp_path: Path) -> None:

@@ -108,12 +108,11 @@ def test_the_slider_is_fine_near_now_and_reaches_back_a_month(open_page: Open, f
     slider = page.get_by_role("slider", name="How long ago")
     expect(slider).to_have_attribute("aria-valuetext", "now")
     slider.focus()
-    for _ in range(2):
-        slider.press("ArrowLeft")
+    slider.press("ArrowLeft")  # once: a second one may come after the page has moved
     page.wait_for_url(re.compile("as_of="))
     at = datetime.fromisoformat(parse_qs(urlsplit(page.url).query)["as_of"][0])
     back = page.evaluate("Date.now()") / 1000 - at.timestamp()
-    assert 120 <= back < 240  # it shows whole minutes
+    assert 60 <= back < 180  # it shows whole minutes
     slider.press("Home")
     expect(slider).to_have_attribute("aria-valuetext", "30 d ago")
     expect(page.get_by_role("heading", level=1, name="Workers")).to_be_visible()

@@ -4,11 +4,19 @@ import re
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from examples.demo_tasks import approve_release
 from tests.dashboard.conftest import Open
 from tests.dashboard.farm import Farm, settle
+
+
+def show_whole_list(page: Page) -> None:
+    """Shows all that needs attention: other tests make jobs fail."""
+    settle(page)
+    more = page.get_by_role("button", name=re.compile("^Show [0-9]+ more$"))
+    if more.is_visible():
+        more.click()
 
 
 def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
@@ -18,7 +26,7 @@ def test_what_needs_attention_has_its_reason_and_a_button_that_helps(
     farm.submit("true", queue="held-back")
     page = open_page()
     page.goto(farm.address)
-    settle(page)
+    show_whole_list(page)
     item = page.get_by_role("listitem").filter(has_text="Queue held-back is paused")
     expect(item.get_by_text("1 job waits in it.")).to_be_visible()
     item.get_by_role("button", name="Resume it").click()
@@ -34,12 +42,13 @@ def test_failures_with_one_cause_are_retried_together_or_silenced(
         farm.wait(job)
     page = open_page()
     page.goto(farm.address)
-    settle(page)
+    show_whole_list(page)
     lonely = page.get_by_role("listitem").filter(has_text=re.compile(r"\(lonely\) failed"))
     lonely.get_by_role("button", name="Silence").click()
     page.get_by_role("menuitem", name="For a week").click()
     expect(lonely).to_have_count(0)
     page.reload()
+    show_whole_list(page)
     burst = page.get_by_role("listitem").filter(has_text="3 jobs (burst-…) failed")
     expect(burst.get_by_text("Exit code 1")).to_be_visible()
     expect(lonely).to_have_count(0)
@@ -48,6 +57,7 @@ def test_failures_with_one_cause_are_retried_together_or_silenced(
     burst.get_by_role("link", name="3 jobs (burst-…) failed").click()
     expect(page.get_by_text("these 3 jobs")).to_be_visible()
     page.go_back()
+    show_whole_list(page)
     burst.get_by_role("button", name="Retry these").click()
     expect(page.get_by_text("Retry these: 3 jobs")).to_be_visible()
     successors = [farm.http.get(f"/api/v1/jobs/{job}").json()["superseded_by"] for job in jobs]
@@ -60,7 +70,7 @@ def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
     job = farm.submit("true", requires=["memory>=99TiB"], queue="too-much")
     page = open_page()
     page.goto(farm.address)
-    settle(page)
+    show_whole_list(page)
     item = page.get_by_role("listitem").filter(has_text="in queue too-much that no worker can run")
     item.get_by_role("link", name="See why").click()
     page.wait_for_url(re.compile(f"/jobs/{job}"))
@@ -71,10 +81,7 @@ def test_what_no_request_helps_against_leads_to_where_a_person_goes_on(
 def test_a_viewer_is_told_and_offered_nothing(open_page: Open, farm: Farm) -> None:
     page = open_page("viewer")
     page.goto(farm.address)
-    settle(page)
-    more = page.get_by_role("button", name=re.compile("^Show [0-9]+ more$"))
-    if more.is_visible():  # other tests make jobs fail
-        more.click()
+    show_whole_list(page)
     item = page.get_by_role("listitem").filter(has_text="Queue archive is paused")
     expect(item).to_be_visible()
     expect(item.get_by_role("button")).to_have_text(["Silence"])  # which changes this browser only

@@ -11,7 +11,7 @@ from tests.support.job_context import Workbench, workbench
 from windlass.executors.python.executor import PythonExecutor
 from windlass.ports.executor import Result
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 
 
 class PythonBench:

@@ -26,7 +26,7 @@ from windlass.domain.access.rights import Role
 from windlass.domain.values.errors import Conflict, Lost
 from windlass.store.postgres.store import PostgresStore
 
-PATIENCE_S = 60
+PATIENCE_S = 180
 SERVER_CHECKS = ("server answers", "store", "workers")
 
 

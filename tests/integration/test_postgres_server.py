@@ -13,7 +13,7 @@ from tests.support.postgres import PostgresServer, start_postgres
 from tests.support.running import run
 
 ROOT = Path(__file__).resolve().parents[2]
-END_SECONDS = 30
+END_SECONDS = 120
 
 # Starts a server, says where its data is, and waits to be killed.
 ORPHAN = """

@@ -409,7 +409,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             worker = await server.worker()
             await server.submit()
             holder = await taken(worker)
-            waiting = asyncio.create_task(worker.sync(received=1, wait_ms=20_000))
+            waiting = asyncio.create_task(worker.sync(received=1, wait_ms=30_000))
 
             async def waits() -> bool:
                 return len(server.services.engine.waiting_syncs) > 0
@@ -419,7 +419,7 @@ def test_finding_7_a_removed_workers_token_is_worthless_at_once() -> None:
             reply = await server.admin.delete(path, params={"force": True})
             assert reply.json() == {"applied": True}
             with pytest.raises(NotFound):
-                await asyncio.wait_for(waiting, 5)
+                await asyncio.wait_for(waiting, 20)
             client = await server.http(worker.token)
             for call in (
                 worker.sync(),

@@ -87,7 +87,7 @@ class RunningServer:
         """A client that presents this token; it is closed with the server."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         client = httpx.AsyncClient(
-            base_url=self.address, headers=headers, timeout=30, verify=NO_TLS
+            base_url=self.address, headers=headers, timeout=120, verify=NO_TLS
         )
         return await self._stack.enter_async_context(client)
 

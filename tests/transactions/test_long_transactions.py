@@ -56,9 +56,10 @@ def test_open_transactions_hold_up_nobody(queue: Queue) -> None:
 
 
 def test_a_job_starts_within_a_second_of_the_commit(queue: Queue) -> None:
-    """At least three of five times: a busy machine may hold up one or the other."""
+    """At least three of five times, beyond what the machine takes for any job just then."""
     assert queue.client.submit(add, 1, 2).result(timeout=60) == 3  # the worker is warm
-    assert median(ms_from_commit_to_result(queue) for _ in range(5)) < 1_000
+    taken = [(ms_from_commit_to_result(queue), milliseconds_for(queue, 1)) for _ in range(5)]
+    assert median(ours - any_job for ours, any_job in taken) < 1_000
 
 
 def ms_from_commit_to_result(queue: Queue) -> int:

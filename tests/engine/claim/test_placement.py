@@ -304,11 +304,11 @@ async def test_who_has_no_room_passes_the_call_on(rig: Rig) -> None:
     full, idle = [await rig.agent(name, metadata=BIG) for name in ("a", "b")]
     await rig.submit(resources={"cpus": 8})
     await full.take_one()
-    calls = [asyncio.ensure_future(agent.sync(want=1, wait_ms=20_000)) for agent in (full, idle)]
+    calls = [asyncio.ensure_future(agent.sync(want=1, wait_ms=30_000)) for agent in (full, idle)]
     while len(rig.engine.waiting_syncs) < 2:
         await asyncio.wait(calls, timeout=0.01)
     large = await rig.submit(resources={"cpus": 8})
-    reply = await asyncio.wait_for(calls[1], 10)
+    reply = await asyncio.wait_for(calls[1], 20)
     assert [job.job for job in reply.jobs] == [large]
     rig.engine.waiting_syncs.wake_all()
     rig.engine.waiting_syncs.end(full.id)
@@ -322,12 +322,12 @@ async def test_a_place_in_a_queue_that_becomes_free_wakes_a_worker(rig: Rig) -> 
     held: Assignment = await busy.take_one()
     assert held.job == first
     await idle.sync(want=1)  # so that the engine knows it
-    call = asyncio.ensure_future(idle.sync(want=1, wait_ms=20_000))
+    call = asyncio.ensure_future(idle.sync(want=1, wait_ms=30_000))
     while not len(rig.engine.waiting_syncs):
         await asyncio.wait([call], timeout=0.01)
     await busy.sync(finished=())
     await busy.finish(held)
-    reply = await asyncio.wait_for(call, 10)
+    reply = await asyncio.wait_for(call, 20)
     assert [job.job for job in reply.jobs] == [second]
 
 

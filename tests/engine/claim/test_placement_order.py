@@ -28,7 +28,7 @@ async def waiting(rig: Rig, *agents: Agent) -> list["asyncio.Task[SyncReply]"]:
     calls = []
     for agent in agents:
         await agent.sync(want=1)  # so that the engine knows it
-        calls.append(asyncio.ensure_future(agent.sync(want=1, wait_ms=20_000)))
+        calls.append(asyncio.ensure_future(agent.sync(want=1, wait_ms=30_000)))
         while len(rig.engine.waiting_syncs) < len(calls):
             await asyncio.wait(calls, timeout=0.01)
     return calls
@@ -44,7 +44,7 @@ async def test_the_worker_that_a_job_prefers_is_woken(rig: Rig) -> None:
     cached = await rig.agent("cached", metadata={"cache:repo": ["linux", "git"]})
     calls = await waiting(rig, plain, cached)
     job = await rig.submit(prefers=("cache:repo has linux", "drive == fast"))
-    reply = await asyncio.wait_for(calls[1], 10)
+    reply = await asyncio.wait_for(calls[1], 20)
     assert [given.job for given in reply.jobs] == [job]
     await end(rig, plain)
     assert (await calls[0]).jobs == ()
@@ -55,7 +55,7 @@ async def test_a_worker_that_costs_nothing_is_woken_before_one_of_a_pool(rig: Ri
     own = await rig.agent("own")
     calls = await waiting(rig, paid, own)
     await rig.submit()
-    assert len((await asyncio.wait_for(calls[1], 10)).jobs) == 1
+    assert len((await asyncio.wait_for(calls[1], 20)).jobs) == 1
     await end(rig, paid)
     assert (await calls[0]).jobs == ()
 

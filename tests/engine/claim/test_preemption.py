@@ -45,12 +45,12 @@ async def test_a_lower_job_makes_room_and_is_queued_again_without_blame(rig: Rig
 
 async def test_a_worker_that_waits_is_told_at_once(rig: Rig) -> None:
     agent, low = await occupied(rig)
-    call = asyncio.ensure_future(agent.sync(wait_ms=20_000))
+    call = asyncio.ensure_future(agent.sync(wait_ms=30_000))
     while not len(rig.engine.waiting_syncs):
         await asyncio.wait([call], timeout=0.01)
     await rig.submit(queue="live")
     await rig.scheduling()
-    reply = await asyncio.wait_for(call, 10)
+    reply = await asyncio.wait_for(call, 20)
     assert [stop.job for stop in reply.cancel] == [low.job]
 
 

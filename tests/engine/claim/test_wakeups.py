@@ -11,7 +11,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.matching.workers import WorkerStatus
 from windlass.messages.sync import Finished, SyncReply
 
-WAIT = 20_000
+WAIT = 30_000
 
 
 class Waiting:
@@ -33,7 +33,7 @@ class Waiting:
         return self._task.done()
 
     async def reply(self) -> SyncReply:
-        return await asyncio.wait_for(self._task, 5)
+        return await asyncio.wait_for(self._task, 20)
 
     async def jobs(self) -> list[int]:
         return [job.job for job in (await self.reply()).jobs]
@@ -241,7 +241,7 @@ async def test_a_report_is_answered_at_once(rig: Rig) -> None:
     agent = await rig.agent()
     given = await agent.take_one()
     finished = (Finished(given.job, given.attempt),)
-    reply = await asyncio.wait_for(agent.sync(finished=finished, want=1, wait_ms=WAIT), 5)
+    reply = await asyncio.wait_for(agent.sync(finished=finished, want=1, wait_ms=WAIT), 20)
     assert reply.applied
 
 

@@ -115,7 +115,7 @@ async def _withstands(target: Target, attack: Attack) -> None:
     async def recovered() -> bool:
         return await target.connections() <= 2
 
-    await until("the connections of the attack are gone", recovered, 20)
+    await until("the connections of the attack are gone", recovered, 60)
     assert await target.latency() <= max(RATIO * quiet, FLOOR_S)
     assert target.memory() - before <= MAX_GROWTH
 

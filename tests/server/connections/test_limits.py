@@ -136,7 +136,7 @@ def test_finding_11_unfinished_requests_are_ended() -> None:
             async def recovered() -> bool:
                 return server.serving.connections <= before + 1
 
-            await until("the connections are gone", recovered, 10)
+            await until("the connections are gone", recovered, 60)
 
     run(scenario())
 

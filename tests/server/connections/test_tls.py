@@ -118,7 +118,7 @@ def test_a_new_certificate_is_used_without_a_restart_and_open_connections_stay(
                 finally:
                     wire.close()
 
-            await until("the file's change is noticed", is_new, 10)
+            await until("the file's change is noticed", is_new, 60)
             await old.send(request())
             answer = await old.answer()
             assert status_of(answer) == 200
@@ -178,7 +178,7 @@ def test_a_handshake_that_stays_half_open_is_counted_and_ended(files: Files) -> 
             async def gone() -> bool:
                 return server.serving.connections == 0
 
-            await until("all of them are forgotten", gone, 10)
+            await until("all of them are forgotten", gone, 60)
 
     run(scenario())
 

@@ -176,7 +176,7 @@ def test_others_are_answered_while_somebody_reads_a_long_log(
             viewer = await server.role(Role.VIEWER)
             path = "/api/v1/events?follow=false"
             readings = [asyncio.ensure_future(server.admin.get(path)) for _ in range(4)]
-            await until("they read", lambda: _has_begun(server), 20)
+            await until("they read", lambda: _has_begun(server), 60)
             assert (await viewer.get("/healthz")).status_code == 200
             assert not all(reading.done() for reading in readings)
             for reading in readings:

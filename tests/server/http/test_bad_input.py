@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.running import run
 from tests.support.running_server import JSON, error_of, running_server
+from windlass.server.connections import guarded_http
 
 DEEP: Final = 50_000
 
@@ -91,7 +92,9 @@ def test_no_body_breaks_a_route(route: str) -> None:
     run(scenario())
 
 
-def test_a_body_over_the_limit_is_refused_with_the_limit() -> None:
+def test_a_body_over_the_limit_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded_http, "LINGER_SECONDS", 60.0)  # client and server share a loop
+
     async def scenario() -> None:
         async with running_server() as server:
             limit = server.services.engine.config.batch_bytes * 8

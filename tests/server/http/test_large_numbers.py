@@ -10,6 +10,7 @@ from tests.support.running import run
 from tests.support.running_server import FakeWorker, RunningServer, error_of, job, running_server
 from windlass.assembly.stores import upgrade_store
 from windlass.domain.access.rights import Role
+from windlass.domain.config import Config
 from windlass.messages.sync import Assignment
 
 NUMBERS: Final = (2**31, 2**63, 2**64, -1)
@@ -17,6 +18,8 @@ BEFORE_YEAR_1: Final = -62_135_596_800_001  # in ms
 FLOW: Final = {"name": "t", "jobs": {"a": {"run": ["true"]}}}
 REPORTS: Final = ("started", "finished", "released", "held")
 DAILY: Final = {"cron": "0 0 * * *"}
+
+PATIENT: Final = Config(heartbeat_timeout_ms=3_600_000)  # the workers of this test never beat
 
 Sent = tuple[str, str, dict[str, Any]]  # method, path and body
 
@@ -142,7 +145,7 @@ def test_a_moment_before_all_calendars_is_refused() -> None:
 def test_numbers_that_no_column_holds_break_nothing(postgres_dsn: str) -> None:
     async def scenario() -> None:
         await upgrade_store(postgres_dsn)
-        async with running_server(postgres_dsn) as server:
+        async with running_server(postgres_dsn, PATIENT) as server:
             known = await server.admin.put("/api/v1/templates/known", json={"body": FLOW})
             assert known.status_code < 300, known.text
             for number in NUMBERS:

@@ -126,7 +126,7 @@ def test_finding_9_an_upload_ends_with_its_token(monkeypatch: pytest.MonkeyPatch
             path = f"{worker.path(holder.job)}/artifacts/x"
             upload = client.put(path, params=query, content=body(), headers=RAW)
             uploading = asyncio.create_task(upload)
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), 60)
             await server.admin.post(f"/api/v1/workers/{worker.id}/disable")
             disabled.set()
             assert (await uploading).status_code == 403
@@ -151,7 +151,7 @@ def test_finding_9_a_long_poll_is_not_answered_after_its_token(
             made = await server.services.access.create_token("ci", Role.VIEWER)
             client = await server.http(made.secret)
             waiting = asyncio.create_task(client.get(f"/api/v1/jobs/{number}/wait"))
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), 60)
             await server.services.access.revoke(made.token.id)
             await server.services.engine.jobs.cancel([number], "x", "me")
             assert (await waiting).status_code == 401

@@ -21,7 +21,7 @@ from windlass.worker.keeper.outside import end_all
 from windlass.worker.keeper.processes import boottime, look_at
 
 HOUR_S: Final = 3_600
-PATIENCE_S: Final = 20
+PATIENCE_S: Final = 60
 
 
 def outside(folder: Path, name: str, line: str) -> Path:

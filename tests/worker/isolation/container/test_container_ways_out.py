@@ -22,7 +22,7 @@ OPTIONS: Final[dict[str, Any]] = {"image": IMAGE, "network": "host", "retries": 
 # It may change the copies of its container, and the machine's must stay as they are.
 COPIES: Final = {"system_file": Path("/etc/passwd"), "system_folder": Path("/usr/local")}
 PYTHON: Final = str(Path(sys.executable).resolve())
-PATIENCE_S: Final = 30
+PATIENCE_S: Final = 120
 
 
 def _place(podman: RootlessPodman) -> Path:

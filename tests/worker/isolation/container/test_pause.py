@@ -43,7 +43,7 @@ def _expect_gone(pause: Witness) -> None:
     async def is_gone() -> bool:
         return not pause.alive
 
-    run(until("podman's process has ended", is_gone, 30))
+    run(until("podman's process has ended", is_gone, 120))
 
 
 def _run_a_worker(podman: RootlessPodman) -> Witness:
