@@ -23,7 +23,7 @@ REFUSED = [
     ("/jobs?state=lost", "Unknown state lost", FILTER),
     ("/jobs?regex=(", "Expected regex to be a regular expression", FILTER),
     ("/workflows?state=lost", "Unknown state lost", FILTER),
-    ("/?since=banana", "Expected since to be a time", FILTER),
+    ("/?since=banana", "Expected since to be a duration such as 10m, or a time", FILTER),
     (
         "/jobs?as_of=2999-01-01T00:00:00Z",
         "Expected as_of to be a time in the past",
