@@ -6,10 +6,12 @@ import signal
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
 import structlog
+import trustme
 from hypothesis import HealthCheck, settings
 
 from tests.support.debian import missing_reason
@@ -47,7 +49,12 @@ sys.dont_write_bytecode = False
 
 # Else each program that loads aiohttp reads the machine's file of authorities twice, which is a
 # seventh of the start of a command. OpenSSL still finds them in their folder when it needs one.
-os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("support") / "no_authority.pem")
+if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has inherited it
+    AUTHORITY = NamedTemporaryFile(suffix=".pem")  # noqa: SIM115 - it lasts as long as the run
+    AUTHORITY.write(trustme.CA().cert_pem.bytes())
+    AUTHORITY.flush()
+    os.chmod(AUTHORITY.name, 0o644)
+    os.environ["SSL_CERT_FILE"] = AUTHORITY.name
 
 # A run in the background may ignore SIGINT, and so would every program that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
