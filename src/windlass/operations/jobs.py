@@ -393,15 +393,15 @@ async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> Priori
     why = rights.refuse_adjustment(now.base, now.adjustment, data.adjustment, call.who)
     if why is not None:
         raise Forbidden(why)
-    done = await engine.jobs.adjust_priority(job, data.adjustment, call.who.name)
+    applied = await engine.jobs.adjust_priority(job, data.adjustment, call.who.name)
     position = await engine.jobs.position(job)
     return PriorityReply(
-        base=done.base,
-        adjustment=done.adjustment,
-        effective=done.effective,
+        base=position.base,
+        adjustment=position.adjustment,
+        effective=position.base + position.adjustment,
         score=position.score,
         inherited=position.inherited,
-        applied=done.applied,
+        applied=applied,
     )
 
 
