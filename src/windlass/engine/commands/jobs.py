@@ -31,7 +31,7 @@ from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.decide import unblock
 from windlass.engine.jobs.end_waiters import Ended, EndWaiters
 from windlass.engine.jobs.priority import adjust, inherited_levels
-from windlass.engine.jobs.supersede import ChangedArgs, Superseded, check_references
+from windlass.engine.jobs.supersede import ChangedArgs, check_references
 from windlass.engine.submit.submission import Submission, Submitted, rows_of
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.arguments import check_id, check_text, check_whole
@@ -39,7 +39,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner, retry_one
-from windlass.messages.jobs import BulkReply, CanceledJob, DeletedJob, RefusedJob
+from windlass.messages.jobs import BulkReply, CanceledJob, DeletedJob, RefusedJob, RetryReply
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx
@@ -104,7 +104,7 @@ class Jobs:
 
     async def retry(
         self, job: int, actor: str | None = None, not_before: int | None = None
-    ) -> Superseded:
+    ) -> RetryReply:
         """Supersedes an ended job by a new one, which may start at `not_before` (ms)."""
         check_id("job", job)
         check_text("actor", actor)
@@ -114,7 +114,7 @@ class Jobs:
         await self._cascades.settled()
         return superseded
 
-    async def retry_with(self, job: int, args: Any, actor: str | None = None) -> Superseded:
+    async def retry_with(self, job: int, args: Any, actor: str | None = None) -> RetryReply:
         """Supersedes an ended job by a new one with other arguments."""
         check_id("job", job)
         check_text("actor", actor)
@@ -129,7 +129,7 @@ class Jobs:
         changed = ChangedArgs(valid.spec.args, valid.shape)
         done = await self._run(lambda work: retry_one(work, job, actor, None, changed))
         if not done.applied:
-            raise Conflict("superseded", f"job {job} was already retried, as job {done.job}")
+            raise Conflict("superseded", f"job {job} was already retried, as job {done.id}")
         await self._cascades.settled()
         return done
 
