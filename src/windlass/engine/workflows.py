@@ -48,13 +48,13 @@ from windlass.engine.jobs.dependents import (
 from windlass.engine.jobs.priority import inherit_chunk
 from windlass.engine.jobs.supersede import (
     ChangedArgs,
-    Superseded,
     retry,
     retry_many,
     revive,
 )
 from windlass.engine.submit.submission import WorkflowSpec
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.jobs import RetryReply
 from windlass.messages.workflows import CanceledWorkflow, RetriedWorkflow
 from windlass.store.sql.transaction import ReadTx
 
@@ -290,7 +290,7 @@ async def retry_failed(
 async def retry_one(
     work: Work, job: int, actor: str | None, not_before: int | None = None,
     changed: ChangedArgs | None = None,
-) -> Superseded:  # fmt: skip
+) -> RetryReply:  # fmt: skip
     """Supersedes one job; in a `fail_fast` workflow also what its failure has stopped."""
     old = (await work.tx.jobs.read([job])).get(job)
     done = await retry(work, job, actor, not_before, changed)

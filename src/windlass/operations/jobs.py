@@ -351,16 +351,14 @@ async def _delete(call: Call, ids: list[int]) -> DeleteReply:
 async def retry(call: Call, job: Id) -> RetryReply:
     """Replaces an ended job with a new one."""
     await _check_own(call, [job])
-    done = await call.services.engine.jobs.retry(job, call.who.name)
-    return RetryReply(done.job, done.applied, done.at)
+    return await call.services.engine.jobs.retry(job, call.who.name)
 
 
 @routes.post("/{job:int}/retry-with", needs=Action.CHANGE_JOBS)
 async def retry_with(call: Call, job: Id, data: Body[RetryRequest]) -> RetryReply:
     """Replaces an ended job with a new one that has other arguments."""
     await _check_own(call, [job])
-    done = await call.services.engine.jobs.retry_with(job, data.args, call.who.name)
-    return RetryReply(done.job, done.applied, done.at)
+    return await call.services.engine.jobs.retry_with(job, data.args, call.who.name)
 
 
 @routes.get("/{job:int}/chain", needs=Action.READ_JOBS)
@@ -393,15 +391,15 @@ async def prioritize(call: Call, job: Id, data: Body[PriorityRequest]) -> Priori
     why = rights.refuse_adjustment(now.base, now.adjustment, data.adjustment, call.who)
     if why is not None:
         raise Forbidden(why)
-    done = await engine.jobs.adjust_priority(job, data.adjustment, call.who.name)
+    applied = await engine.jobs.adjust_priority(job, data.adjustment, call.who.name)
     position = await engine.jobs.position(job)
     return PriorityReply(
-        base=done.base,
-        adjustment=done.adjustment,
-        effective=done.effective,
+        base=position.base,
+        adjustment=position.adjustment,
+        effective=position.base + position.adjustment,
         score=position.score,
         inherited=position.inherited,
-        applied=done.applied,
+        applied=applied,
     )
 
 

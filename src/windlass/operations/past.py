@@ -258,7 +258,7 @@ class PastJobs:
     ) -> JobList:
         """Returns a page of jobs as they were, newest first."""
         if sort is not JobSort.NEWEST:
-            raise InvalidInput("sort", "newest, for the past", sort)
+            raise InvalidInput("sort", "newest, if as_of is given", sort)
 
         store = self._engine.store
         point = await store.read(lambda tx: find_point(tx, as_of))

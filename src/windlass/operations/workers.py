@@ -82,22 +82,10 @@ async def enrol(call: Call, data: Body[EnrolRequest]) -> EnrolReply:
         if error.code == CODE_REFUSED:
             raise Forbidden(error.message) from None
         raise
-    status = WorkerStatus(done.status).name.lower()
-    call.about = f"worker {done.worker} `{data.name}`, {status}"
     config = services.engine.config
-    return EnrolReply(
-        worker=done.worker,
-        incarnation=done.incarnation,
-        status=status,
-        token=session,
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        lease_ms=config.heartbeat_timeout_ms,
-        term_grace_ms=config.term_grace_ms,
-        log_limit=config.log_limit,
-        epoch=done.epoch,
-        drain_limit_ms=config.drain_limit_ms,
-        result_limit=config.result_limit,
-    )
+    reply = done.reply(config, config.log_limit, session)
+    call.about = f"worker {done.worker} `{data.name}`, {reply.status}"
+    return reply
 
 
 @routes.get("", needs=Action.READ_FLEET)

@@ -121,7 +121,7 @@ async def test_a_retry_by_hand_takes_it(rig: Rig) -> None:
     agent = await rig.agent()
     await misfit(agent, await agent.take_one())
     again = await rig.engine.jobs.retry(job, "me")
-    assert [held.job for held in await agent.take()] == [again.job]
+    assert [held.job for held in await agent.take()] == [again.id]
 
 
 @pytest.mark.parametrize("failure", ["execution", "resource"])

@@ -235,11 +235,11 @@ async def test_the_file_of_the_job_that_took_the_place_of_another_is_used(rig: R
     await rig.engine.settled()  # until then it is busy with those that wait for it
     again = await rig.engine.jobs.retry(done.ids[0], "me")
     (build,) = await agent.take()
-    assert build.job == again.job
+    assert build.job == again.id
     digest = await desk.leave(holder_of(agent, build), "a", b"good")
     await agent.finish(build)
     (use,) = await agent.take()
-    assert (args_of(use)["job"], args_of(use)["sha256"]) == (again.job, digest)
+    assert (args_of(use)["job"], args_of(use)["sha256"]) == (again.id, digest)
 
 
 async def test_a_file_that_no_job_before_has_left_has_the_job_rejected(rig: Rig) -> None:

@@ -117,7 +117,7 @@ async def test_the_result_of_the_job_that_took_the_place_of_another_is_used(rig:
     await rig.engine.settled()
     again = await rig.engine.jobs.retry(done.ids[0], "me")
     job = await agent.take_one()
-    assert job.job == again.job
+    assert job.job == again.id
     await agent.finish(job, result=7)
     assert args_of(await agent.take_one()) == [7]
 

@@ -74,7 +74,7 @@ async def test_a_retry_and_a_repeated_workflow_have_the_same_uploads(rig: Rig) -
     await rig.engine.settled()
     await rig.engine.workflows.retry(done.known_workflow, failed=False)
     third = await agent.take_one()
-    numbers = [done.ids[0], again.job, third.job]
+    numbers = [done.ids[0], again.id, third.job]
     rows = await rig.store.read(lambda tx: tx.files.artifacts(numbers))
     found = [(row.attempt, row.sha256) for job in numbers for row in rows[job]]
     assert found == [(0, digest)] * 3

@@ -119,7 +119,7 @@ async def test_everything_else_has_a_line_too(rig: Rig) -> None:
     await rig.engine.jobs.adjust_priority(job, 2, actor="ann")
     await rig.engine.queues.pause("batch", actor="ann")
     await rig.engine.jobs.cancel([job])
-    new = (await rig.engine.jobs.retry(job, actor="ann")).job
+    new = (await rig.engine.jobs.retry(job, actor="ann")).id
     other = [line for line in await lines(rig) if not line.startswith("[FSM]")]
     assert other == [
         f"[Workflow] Workflow {submitted.workflow}: submitted as w",

@@ -152,7 +152,7 @@ async def test_a_retry_by_hand_drops_deadlines_that_have_passed(rig: Rig) -> Non
     job = await rig.submit(start_before=soon, finish_before=later)
     await rig.advance(MINUTE)
     await rig.cleanup()
-    again = (await rig.engine.jobs.retry(job)).job
+    again = (await rig.engine.jobs.retry(job)).id
     await rig.cleanup()
     assert await rig.state(again) == "queued"
     assert (later, again) in (await rig.snapshot()).deadlines

@@ -141,7 +141,7 @@ async def test_a_successor_inherits_what_the_old_job_had(rig: Rig) -> None:
     await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
     await rig.engine.settled()
     other = await rig.submit()
-    again = (await rig.engine.jobs.retry(a)).job
+    again = (await rig.engine.jobs.retry(a)).id
     await check(rig)
     assert await rig.state(waiting) == "aborted"
     assert await rig.order(agent, 2) == [again, other]
@@ -155,7 +155,7 @@ async def test_a_successor_inherits_from_those_that_wait_on(rig: Rig) -> None:
     agent = await rig.agent()
     await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
     await rig.engine.jobs.adjust_priority(b, -9)
-    again = (await rig.engine.jobs.retry(a)).job
+    again = (await rig.engine.jobs.retry(a)).id
     await check(rig)
     assert (await rig.record(again)).facts.rank == (await rig.record(waiting)).facts.rank
     await rig.engine.jobs.cancel([waiting])
@@ -245,7 +245,7 @@ class Player:
     async def retry(self) -> None:
         if self.jobs:
             with suppress(Conflict):  # it may be open, or wait for a failure
-                self.jobs.append((await self.rig.engine.jobs.retry(self.dice.one(self.jobs))).job)
+                self.jobs.append((await self.rig.engine.jobs.retry(self.dice.one(self.jobs))).id)
 
     async def wait(self) -> None:
         await self.rig.advance(self.dice.one([MINUTE, 2 * HOUR]))

@@ -84,8 +84,8 @@ async def test_jobs_of_a_workflow_have_its_age(rig: Rig) -> None:
 @pytest.mark.parametrize(("adjustment", "first"), [(1, 1), (-1, 0)])
 async def test_a_ready_job_moves_with_its_adjustment(rig: Rig, adjustment: int, first: int) -> None:
     jobs = [await rig.submit(args=n) for n in range(2)]
-    adjusted = await rig.engine.jobs.adjust_priority(jobs[1], adjustment)
-    assert adjusted == (jobs[1], 0, adjustment, adjustment, True)
+    assert await rig.engine.jobs.adjust_priority(jobs[1], adjustment)
+    assert (await rig.engine.jobs.position(jobs[1]))[:2] == (0, adjustment)
     assert await rig.order(await rig.agent(), 2) == [jobs[first], jobs[1 - first]]
 
 

@@ -23,7 +23,7 @@ async def test_after_a_retry_dependents_show_the_new_job_and_the_old_one(rig: Ri
     first = await rig.submit()
     waits = await rig.submit(after_any=(first,), unblock="manual")
     await fail_one(rig)
-    again = (await rig.engine.jobs.retry(first)).job
+    again = (await rig.engine.jobs.retry(first)).id
     await rig.scheduling()
     queries = Queries(rig.engine)
     shown = await queries.job(waits, ROOT)
@@ -36,7 +36,7 @@ async def test_after_a_retry_dependents_show_the_new_job_and_the_old_one(rig: Ri
     assert (await queries.job(again, ROOT)).dependents == linked
     assert (await queries.job(first, ROOT)).dependents == linked
     await fail_one(rig)
-    third = (await rig.engine.jobs.retry(again)).job
+    third = (await rig.engine.jobs.retry(again)).id
     shown = await queries.job(waits, ROOT)
     assert shown.after_any == [third]
     assert [one.superseded_by for one in shown.dependencies] == [again, third, None]

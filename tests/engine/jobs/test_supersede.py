@@ -9,7 +9,7 @@ from tests.engine.support.rig import HOUR, SECOND, Rig
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.rows.events import EventKind
 from windlass.domain.values.errors import Conflict
-from windlass.engine.jobs.supersede import Superseded
+from windlass.messages.jobs import RetryReply
 
 
 async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:
@@ -23,8 +23,9 @@ async def failed_job(rig: Rig, agent: Agent, **fields: object) -> int:
 async def test_a_failed_job_is_superseded_by_a_new_one(rig: Rig) -> None:
     agent = await rig.agent()
     old = await failed_job(rig, agent, args={"a": 1}, priority=3)
-    new, applied, _ = await rig.engine.jobs.retry(old, actor="ann")
-    assert applied
+    done = await rig.engine.jobs.retry(old, actor="ann")
+    assert done.applied
+    new = done.id
     assert await rig.states(old, new) == ["failed", "queued"]
     before, after = (await rig.record(old)).facts, (await rig.record(new)).facts
     assert (before.superseded_by, after.supersedes) == (new, old)
@@ -35,12 +36,12 @@ async def test_a_failed_job_is_superseded_by_a_new_one(rig: Rig) -> None:
 async def test_it_answers_with_the_newest_of_the_chain(rig: Rig) -> None:
     agent = await rig.agent()
     first = await failed_job(rig, agent)
-    second = (await rig.engine.jobs.retry(first)).job
-    assert await rig.engine.jobs.retry(first) == Superseded(second, applied=False)
+    second = (await rig.engine.jobs.retry(first)).id
+    assert await rig.engine.jobs.retry(first) == RetryReply(second, applied=False)
     await agent.finish(await agent.take_one(), "failed")
-    third = (await rig.engine.jobs.retry(second)).job
-    assert await rig.engine.jobs.retry(first) == Superseded(third, applied=False)
-    assert await rig.engine.jobs.retry(second) == Superseded(third, applied=False)
+    third = (await rig.engine.jobs.retry(second)).id
+    assert await rig.engine.jobs.retry(first) == RetryReply(third, applied=False)
+    assert await rig.engine.jobs.retry(second) == RetryReply(third, applied=False)
 
 
 @pytest.mark.parametrize("ended", ["canceled", "aborted"])
@@ -51,7 +52,7 @@ async def test_canceled_and_aborted_jobs_can_be_retried(rig: Rig, ended: str) ->
     else:
         await rig.engine.jobs.unblock(job, accept=False)
     assert await rig.state(job) == ended
-    new = (await rig.engine.jobs.retry(job)).job
+    new = (await rig.engine.jobs.retry(job)).id
     assert await rig.state(new) == "blocked"
     await rig.engine.jobs.unblock(new)
     assert await rig.state(new) == "queued"
@@ -78,7 +79,7 @@ async def test_the_new_job_starts_its_age_and_its_counters_anew(rig: Rig) -> Non
     await rig.advance(SECOND)
     waiting = await rig.submit()
     await rig.advance(SECOND)
-    new = (await rig.engine.jobs.retry(old)).job
+    new = (await rig.engine.jobs.retry(old)).id
     assert await rig.order(agent, 2) == [waiting, new]
     facts = (await rig.record(new)).facts
     assert (facts.failed, facts.lost, facts.returned) == (0, 0, 0)
@@ -91,7 +92,7 @@ async def test_a_quarantined_job_is_released_by_a_retry(rig: Rig) -> None:
         await agent.finish(await agent.take_one(), "failed", failure="worker_lost")
         await rig.advance(60 * SECOND)
     assert (await rig.record(job)).facts.flags == 2
-    new = (await rig.engine.jobs.retry(job)).job
+    new = (await rig.engine.jobs.retry(job)).id
     assert (await rig.record(new)).facts.flags == 0
 
 
@@ -162,7 +163,7 @@ async def test_a_dependent_that_waits_for_others_too_waits_for_one_more(rig: Rig
     other = await rig.submit(args=2, unblock="manual")
     job = await rig.submit(after_any=(first,), after=(other,))
     await agent.finish(await agent.take_one(), "failed")
-    new = (await rig.engine.jobs.retry(first)).job
+    new = (await rig.engine.jobs.retry(first)).id
     await rig.engine.jobs.unblock(other)
     taken = await agent.take(2)
     assert sorted(j.job for j in taken) == sorted([new, other])
@@ -190,7 +191,7 @@ async def test_a_running_dependent_goes_on(rig: Rig) -> None:
     job = await rig.submit(after=(first,))
     await agent.finish(await agent.take_one(), "failed")
     running = await agent.take_one()
-    new = (await rig.engine.jobs.retry(first)).job
+    new = (await rig.engine.jobs.retry(first)).id
     assert await rig.state(job) == "running"
     await agent.finish(running)
     assert await rig.state(job) == "completed"
@@ -262,7 +263,7 @@ async def test_a_workflow_opens_again_with_a_new_run(rig: Rig) -> None:
 async def test_the_key_points_to_the_newest(rig: Rig) -> None:
     agent = await rig.agent()
     old = await failed_job(rig, agent, key="k")
-    new = (await rig.engine.jobs.retry(old)).job
+    new = (await rig.engine.jobs.retry(old)).id
     assert await rig.submit(key="k") == new
 
 
@@ -274,13 +275,13 @@ async def test_a_job_whose_key_another_has_cannot_come_back(rig: Rig) -> None:
         await rig.engine.jobs.retry(old)
     assert refused.value.code == "key_taken"
     await agent.finish(await agent.take_one())
-    new = (await rig.engine.jobs.retry(old)).job
+    new = (await rig.engine.jobs.retry(old)).id
     assert await rig.submit(key="k") == new
 
 
 async def test_a_retry_is_logged_with_its_actor(rig: Rig) -> None:
     old = await failed_job(rig, await rig.agent())
-    new = (await rig.engine.jobs.retry(old, actor="ann")).job
+    new = (await rig.engine.jobs.retry(old, actor="ann")).id
     (event,) = [e for e in await rig.events() if e.kind == EventKind.SUPERSEDE]
     assert (event.job, event.actor) == (old, "ann")
     assert event.reason == f"Job {old} superseded by job {new}"
@@ -293,9 +294,9 @@ async def test_who_names_a_superseded_job_waits_for_the_one_in_its_place(
     old = await rig.submit(retries=0)
     agent = await rig.agent()
     await agent.fail(await agent.take_one())
-    middle = (await rig.engine.jobs.retry(old)).job
+    middle = (await rig.engine.jobs.retry(old)).id
     await agent.fail(await agent.take_one())
-    new = (await rig.engine.jobs.retry(middle)).job
+    new = (await rig.engine.jobs.retry(middle)).id
     named: list[dict[str, Any]] = [{kind: (old, new)}, {kind: (old,)}]
     both, waiting = [await rig.submit(**fields) for fields in named]
     assert await rig.states(both, waiting) == ["blocked", "blocked"]

@@ -46,7 +46,7 @@ async def test_a_job_that_is_still_being_handed_its_dependents_is_busy(rig: Rig)
     await rig.submit(after=(first,))
     await rig.engine.jobs.cancel([first])
     rig.engine.cascades.stop()
-    new = (await rig.engine.jobs.retry(first)).job
+    new = (await rig.engine.jobs.retry(first)).id
     await rig.engine.jobs.cancel([new])
     with pytest.raises(Conflict, match="are still being updated") as refused:
         await rig.engine.jobs.retry(new)

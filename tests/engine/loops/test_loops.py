@@ -9,7 +9,7 @@ from tests.engine.support.rig import HOUR, MINUTE, SECOND, Rig
 from windlass.domain.config import Config
 from windlass.domain.job.forms import Concurrency
 from windlass.domain.values.errors import StoreUnavailable
-from windlass.engine.loops import health, scheduling
+from windlass.engine.loops import scheduling
 from windlass.engine.loops.ticker import Ticker
 
 
@@ -17,7 +17,7 @@ async def test_a_round_with_nothing_to_do_says_so(rig: Rig) -> None:
     await rig.end_grace()
     log = await rig.events()
     assert await rig.scheduling() == scheduling.SchedulingReport(0, 0, 0)
-    assert await rig.health() == health.HealthReport(0, 0, 0, 0, in_grace=False)
+    assert await rig.health() == scheduling.HealthReport(0, 0, 0, 0, in_grace=False)
     assert await rig.cleanup() == scheduling.CleanupReport(0, 0)
     assert await rig.events() == log
 

@@ -97,7 +97,7 @@ class Crowd:
                 if command == "cancel":
                     await engine.jobs.cancel([job, self.job()])
                 elif command == "retry":
-                    self.jobs.append((await engine.jobs.retry(job)).job)
+                    self.jobs.append((await engine.jobs.retry(job)).id)
                 elif command == "adjust":
                     await engine.jobs.adjust_priority(job, self.chance.randint(-3, 3))
                 elif command == "loops":
@@ -168,5 +168,5 @@ async def test_one_job_retried_by_many_at_once_has_one_successor(shared_rig: Rig
     job = await rig.submit()
     await rig.engine.jobs.cancel([job])
     answers = await asyncio.gather(*[engines[n % 2].jobs.retry(job) for n in range(8)])
-    assert len({answer.job for answer in answers}) == 1
+    assert len({answer.id for answer in answers}) == 1
     assert [answer.applied for answer in answers].count(True) == 1

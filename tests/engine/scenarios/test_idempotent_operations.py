@@ -70,7 +70,7 @@ async def test_retry_by_hand_twice(rig: Rig) -> None:
     first = await rig.engine.jobs.retry(job)
     state, log = await rig.snapshot(), await rig.events()
     second = await rig.engine.jobs.retry(job)
-    assert (second.job, second.applied) == (first.job, False)
+    assert (second.id, second.applied) == (first.id, False)
     assert (await rig.snapshot(), await rig.events()) == (state, log)
 
 

@@ -70,7 +70,7 @@ async def test_a_child_that_was_retried_is_followed_to_its_successor(rig: Rig) -
     agent = await rig.agent(slots=2)
     parent, (one, other) = await suspended_parent(rig, agent, 2)
     await agent.fail(await agent.take_one(), FailureClass.EXECUTION)
-    newer = (await rig.engine.jobs.retry(one)).job
+    newer = (await rig.engine.jobs.retry(one)).id
     for _ in range(2):
         assert await rig.state(parent.job) == "suspended"
         await agent.finish(await agent.take_one())

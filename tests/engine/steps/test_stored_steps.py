@@ -120,5 +120,5 @@ async def test_a_retry_by_hand_starts_with_no_steps(rig: Rig) -> None:
     await agent.fail(taken, FailureClass.EXECUTION)
     again = await rig.engine.jobs.retry(job)
     second = await agent.take_one()
-    assert second.job == again.job
+    assert second.job == again.id
     assert await steps.find(holder(agent, second), "k") is None

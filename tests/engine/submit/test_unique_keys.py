@@ -93,7 +93,7 @@ async def test_a_retry_takes_the_key_over_and_keeps_it_as_long(rig: Rig) -> None
     agent = await rig.agent()
     old = await rig.submit(key="k", key_for="forever")
     await agent.finish(await agent.take_one(), "failed")
-    new = (await rig.engine.jobs.retry(old)).job
+    new = (await rig.engine.jobs.retry(old)).id
     await agent.finish(await agent.take_one())
     await rig.advance(DAY)
     assert await rig.submit(key="k", key_for="forever") == new

@@ -149,7 +149,7 @@ class Player:
             return await engine.jobs.cancel([job])
         if move.name == "retry":
             retried = await engine.jobs.retry(job)
-            self._jobs.append(retried.job)
+            self._jobs.append(retried.id)
             return retried
         if move.name in ("unblock", "reject"):
             return await engine.jobs.unblock(job, accept=move.name == "unblock")

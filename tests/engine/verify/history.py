@@ -109,7 +109,7 @@ async def _live(engine: Engine, agent: Agent, clock: StillClock) -> Jobs:
     await engine.queues.pause("batch")
     await engine.jobs.adjust_priority(keyed, 5)
     clock.ms += 1_000
-    newer = (await engine.jobs.retry(first)).job
+    newer = (await engine.jobs.retry(first)).id
     return Jobs(plain, first, second, newer, limited, parked, failed, keyed, canceled, gpu)
 
 

@@ -81,7 +81,7 @@ async def test_a_cause_that_was_retried_before_comes_first_whatever_its_number(r
     agent = await rig.agent()
     await rig.engine.jobs.cancel(made.ids[1:])
     await finish_all(agent, frozenset(made.ids[:1]))
-    again = (await rig.engine.jobs.retry(made.ids[0])).job
+    again = (await rig.engine.jobs.retry(made.ids[0])).id
     await finish_all(agent, frozenset([again]))
     assert await newest_states(rig, made.known_workflow) == {"a": "failed", "b": "canceled"}
     await rig.engine.workflows.retry(made.known_workflow)

@@ -72,9 +72,9 @@ def test_the_chain_lists_all_that_superseded_each_other() -> None:
         async with running_server() as server:
             first = await _ended(server)
             jobs = server.services.engine.jobs
-            second = (await jobs.retry(first)).job
+            second = (await jobs.retry(first)).id
             await jobs.cancel([second])
-            third = (await jobs.retry(second)).job
+            third = (await jobs.retry(second)).id
             for number in (first, second, third):
                 told = (await server.admin.get(f"/api/v1/jobs/{number}/chain")).json()
                 assert [one["id"] for one in told["jobs"]] == [first, second, third]

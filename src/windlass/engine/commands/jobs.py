@@ -30,8 +30,8 @@ from windlass.engine.history.retention import delete_jobs
 from windlass.engine.jobs.cancel import cancel
 from windlass.engine.jobs.decide import unblock
 from windlass.engine.jobs.end_waiters import Ended, EndWaiters
-from windlass.engine.jobs.priority import Adjusted, adjust, inherited_levels
-from windlass.engine.jobs.supersede import ChangedArgs, Superseded, check_references
+from windlass.engine.jobs.priority import adjust, inherited_levels
+from windlass.engine.jobs.supersede import ChangedArgs, check_references
 from windlass.engine.submit.submission import Submission, Submitted, rows_of
 from windlass.engine.submit.write_jobs import submit
 from windlass.engine.transaction.arguments import check_id, check_text, check_whole
@@ -39,7 +39,7 @@ from windlass.engine.transaction.catalog import Catalog
 from windlass.engine.transaction.group_commit import RunStep
 from windlass.engine.transaction.unit_of_work import Work
 from windlass.engine.workflows import CascadeRunner, retry_one
-from windlass.messages.jobs import BulkReply, CanceledJob, DeletedJob, RefusedJob
+from windlass.messages.jobs import BulkReply, CanceledJob, DeletedJob, RefusedJob, RetryReply
 from windlass.ports.gateway import Holder
 from windlass.ports.loop_time import PAGE, LongList, aside, pages
 from windlass.store.sql.transaction import ReadTx
@@ -64,8 +64,10 @@ APART = "\x1d"  # does not occur in keys of users
 
 
 class Position(NamedTuple):
-    """A job's score (the highest goes first), and how much of it comes from its dependents."""
+    """A job's priority, its score (the highest goes first), and what its dependents add to it."""
 
+    base: int
+    adjustment: int
     score: float
     inherited: float
 
@@ -102,7 +104,7 @@ class Jobs:
 
     async def retry(
         self, job: int, actor: str | None = None, not_before: int | None = None
-    ) -> Superseded:
+    ) -> RetryReply:
         """Supersedes an ended job by a new one, which may start at `not_before` (ms)."""
         check_id("job", job)
         check_text("actor", actor)
@@ -112,7 +114,7 @@ class Jobs:
         await self._cascades.settled()
         return superseded
 
-    async def retry_with(self, job: int, args: Any, actor: str | None = None) -> Superseded:
+    async def retry_with(self, job: int, args: Any, actor: str | None = None) -> RetryReply:
         """Supersedes an ended job by a new one with other arguments."""
         check_id("job", job)
         check_text("actor", actor)
@@ -127,7 +129,7 @@ class Jobs:
         changed = ChangedArgs(valid.spec.args, valid.shape)
         done = await self._run(lambda work: retry_one(work, job, actor, None, changed))
         if not done.applied:
-            raise Conflict("superseded", f"job {job} was already retried, as job {done.job}")
+            raise Conflict("superseded", f"job {job} was already retried, as job {done.id}")
         await self._cascades.settled()
         return done
 
@@ -145,16 +147,14 @@ class Jobs:
         await self._cascades.settled()
         return done
 
-    async def adjust_priority(
-        self, job: int, adjustment: int, actor: str | None = None
-    ) -> Adjusted:
-        """Sets a job's priority adjustment."""
+    async def adjust_priority(self, job: int, adjustment: int, actor: str | None = None) -> bool:
+        """Sets a job's priority adjustment; returns whether that changed anything."""
         check_id("job", job)
         check_whole("adjustment", adjustment)
         check_text("actor", actor)
-        adjusted = await self._run(lambda work: adjust(work, job, adjustment, actor))
+        applied = await self._run(lambda work: adjust(work, job, adjustment, actor))
         await self._cascades.settled()
-        return adjusted
+        return applied
 
     async def delete(self, jobs: Sequence[int], actor: str | None = None) -> list[DeletedJob]:
         """Deletes ended jobs that nothing needs any more, with their logs and artifacts.
@@ -207,7 +207,8 @@ class Jobs:
             facts = existing("job", job, (await tx.jobs.read([job])).get(job))
             await self._catalog.know(tx, [facts.shape])
             score = (tx.now - facts.rank) / self._catalog.interval_ms
-            return Position(score, inherited_levels(self._catalog, facts))
+            inherited = inherited_levels(self._catalog, facts)
+            return Position(facts.base, facts.adjustment, score, inherited)
 
         return await self._store.read(read)
 
@@ -280,7 +281,7 @@ class Bulk:
         jobs, following = await self._page(_default(wanted, OPEN), cursor, most)
 
         async def adjust(job: int) -> bool:
-            return (await self._jobs.adjust_priority(job, adjustment, actor)).applied
+            return await self._jobs.adjust_priority(job, adjustment, actor)
 
         return await _each(jobs, following, adjust, await refuse(jobs))
 

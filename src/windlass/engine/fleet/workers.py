@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from windlass.domain.config import Config
 from windlass.domain.lifecycle.failures import FailureClass
 from windlass.domain.lifecycle.states import ASSIGNED
 from windlass.domain.matching.matching import ALLOWLIST, DENYLIST
@@ -30,6 +31,7 @@ from windlass.engine.fleet.enrolment import ANYONE, Enrolment, set_credentials
 from windlass.engine.fleet.epochs import first_incarnation
 from windlass.engine.jobs.close import Closing, Failure, lock_attempts
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.sync import EnrolReply
 from windlass.store.sql.transaction import ReadTx
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -50,6 +52,22 @@ class Enrolled(NamedTuple):
     incarnation: int
     status: int = int(WorkerStatus.ONLINE)
     epoch: int = 0
+
+    def reply(self, config: Config, log_limit: int, token: str | None = None) -> EnrolReply:
+        """Returns what the worker is told: who it is, and the rules it has to follow."""
+        return EnrolReply(
+            worker=self.worker,
+            incarnation=self.incarnation,
+            status=WorkerStatus(self.status).name.lower(),
+            token=token,
+            heartbeat_interval_ms=config.heartbeat_interval_ms,
+            lease_ms=config.heartbeat_timeout_ms,
+            term_grace_ms=config.term_grace_ms,
+            log_limit=log_limit,
+            epoch=self.epoch,
+            drain_limit_ms=config.drain_limit_ms,
+            result_limit=config.result_limit,
+        )
 
 
 async def find_worker(tx: ReadTx, worker: int | str) -> Worker:

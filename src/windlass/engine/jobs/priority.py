@@ -10,7 +10,6 @@ A change by hand is an adjustment beside the base, so that both stay visible.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -188,24 +187,14 @@ async def _put_back(work: Work, found: Located, place: int) -> None:
             work.slots.rise(ticket)
 
 
-class Adjusted(NamedTuple):
-    """A job's priorities after the call, and whether it changed them."""
-
-    job: int
-    base: int
-    adjustment: int
-    effective: int
-    applied: bool
-
-
-async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Adjusted:
-    """Sets a job's adjustment; wherever it waits, it moves to its new rank."""
+async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> bool:
+    """Sets a job's adjustment: it moves to its new rank; returns False if it had it already."""
     facts = existing("job", job, (await work.tx.jobs.lock([job])).get(job))
     if facts.state is not None:
         state = STATE_BY_CODE[facts.state]
         raise Conflict("job_ended", f"job {job} has ended: it is {state}")
     if facts.adjustment == adjustment:
-        return _adjusted(facts, False)
+        return False
     await work.catalog.know(work.tx, [facts.shape])
     weight = work.catalog.weight(work.catalog.queue_of(facts.shape))
     checked_level(weight, facts.base, adjustment, "adjustment")
@@ -218,9 +207,4 @@ async def adjust(work: Work, job: int, adjustment: int, actor: str | None) -> Ad
         EventKind.PRIORITY, f"Adjustment {facts.adjustment} → {adjustment}", job=job, actor=actor,
         data={"adjustment": adjustment},
     )  # fmt: skip
-    return _adjusted(adjusted, True)
-
-
-def _adjusted(facts: JobFacts, applied: bool) -> Adjusted:
-    effective = facts.base + facts.adjustment
-    return Adjusted(facts.id, facts.base, facts.adjustment, effective, applied)
+    return True

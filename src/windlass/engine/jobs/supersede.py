@@ -55,18 +55,11 @@ from windlass.engine.jobs.places import make_ready, plan_for, withdraw
 from windlass.engine.jobs.priority import pass_on, refresh
 from windlass.engine.jobs.unique_keys import keep_workflow_key, key_holder, pass_key
 from windlass.engine.transaction.unit_of_work import Work
+from windlass.messages.jobs import RetryReply
 
 NOT_STARTED = (State.ABORTED.code, State.SKIPPED.code)  # ended because of how others ended
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
-
-
-class Superseded(NamedTuple):
-    """The new job, whether this call made it, and then when (ms)."""
-
-    job: int
-    applied: bool
-    at: int = 0
 
 
 class ChangedArgs(NamedTuple):
@@ -92,7 +85,7 @@ def check_references(old: Any, new: Any) -> None:
 async def retry(
     work: Work, job: int, actor: str | None, not_before: int | None = None,
     changed: ChangedArgs | None = None,
-) -> Superseded:  # fmt: skip
+) -> RetryReply:  # fmt: skip
     """Supersedes `job`, or returns the job that already has."""
     (done,) = await retry_many(work, [job], actor, not_before, changed)
     if isinstance(done, WindlassError):
@@ -103,7 +96,7 @@ async def retry(
 async def retry_many(
     work: Work, jobs: Sequence[int], actor: str | None, not_before: int | None = None,
     changed: ChangedArgs | None = None,
-) -> list[Superseded | WindlassError]:  # fmt: skip
+) -> list[RetryReply | WindlassError]:  # fmt: skip
     """Supersedes many jobs, each after its dependencies among them."""
     known = await work.tx.jobs.read(sorted(jobs))
     bodies = await work.tx.jobs.specs(sorted(known))
@@ -125,7 +118,7 @@ async def retry_many(
     successors = await _Successors.number(
         work, [job for job in jobs if job in locked and _may_retry(standing, locked[job])], actor
     )
-    answers: list[Superseded | WindlassError] = []
+    answers: list[RetryReply | WindlassError] = []
     for job in jobs:
         if job not in locked:
             answers.append(NotFound("job", job))
@@ -136,14 +129,14 @@ async def retry_many(
         if refusal is None and not old.superseded_by:
             refusal = await standing.key_refusal(work, old, spec)
         if old.superseded_by:
-            answers.append(Superseded((await _newest(work, [job]))[job], False))
+            answers.append(RetryReply((await _newest(work, [job]))[job], False))
         elif refusal is not None:
             answers.append(refusal)
         else:
             new = await successors.add(old, spec, its, locked)
             locked[job] = old._replace(superseded_by=new)
             locked[new] = old._replace(id=new, state=None, supersedes=JobId(job))
-            answers.append(Superseded(new, True, work.now))
+            answers.append(RetryReply(new, True, work.now))
     await successors.write()
     return answers
 

@@ -66,15 +66,4 @@ async def enrol_with(engine: Engine, request: EnrolRequest, log_limit: int) -> E
             stopped=request.stopped,
         )
     )
-    config = engine.config
-    return EnrolReply(
-        worker=enrolled.worker,
-        incarnation=enrolled.incarnation,
-        status="idle",
-        heartbeat_interval_ms=config.heartbeat_interval_ms,
-        lease_ms=config.heartbeat_timeout_ms,
-        term_grace_ms=config.term_grace_ms,
-        log_limit=log_limit,
-        drain_limit_ms=config.drain_limit_ms,
-        result_limit=config.result_limit,
-    )
+    return enrolled.reply(engine.config, log_limit)
