@@ -50,10 +50,16 @@ class Counted:
         self._received = 0
         self._held: tuple[Finished, ...] = ()
 
-    async def enrol(self) -> None:
-        enrolled = await self.engine.workers.enrol(Enrolment(name="w", slots=SLOTS))
+    async def enrol(self, name: str = "w") -> None:
+        enrolled = await self.engine.workers.enrol(Enrolment(name=name, slots=SLOTS))
         await self.engine.settled()  # what a start leaves to do is not counted
         self._worker, self._incarnation = enrolled.worker, enrolled.incarnation
+
+    async def another(self, name: str) -> "Counted":
+        """The same engine with another worker."""
+        other = Counted(self.engine, self._statements, self._changes)
+        await other.enrol(name)
+        return other
 
     async def fill(self, jobs: int) -> None:
         """Queue jobs and take one through its life, so that every cache is warm."""

@@ -201,3 +201,23 @@ def test_a_page_of_a_list_needs_few_round_trips(
     every, ended = run(go())
     assert len(every.statements) <= LIST_TRIPS + more, every.statements
     assert len(ended.statements) <= ENDED_TRIPS + more, ended.statements
+
+
+@pytest.mark.parametrize(("workers", "alone"), [(2, True), (4, True), (12, False)])
+def test_a_few_syncs_that_meet_are_a_round_trip_each_and_many_share_theirs(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch, workers: int, alone: bool
+) -> None:
+    async def go() -> Sent:
+        async with counted_postgres(postgres_dsn, monkeypatch) as counted:
+            others = [await counted.another(f"w{n}") for n in range(workers)]
+            await counted.fill(5 * workers)
+            for other in 3 * others:  # then the engine knows what they hold
+                await other.sync(1)
+            with counted.counting() as sent:
+                await asyncio.gather(*(other.sync(1) for other in others))
+            return sent[0]
+
+    sent = run(go())
+    if alone:
+        assert sent.statements == ("sync_plain",) * workers
+    assert len(sent.statements) <= SYNC_TRIPS, sent.statements

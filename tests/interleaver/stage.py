@@ -187,7 +187,7 @@ class Stage:
         now = max(worker.last_seen for worker in self._saved.workers)
         hand.bounds.replace(self._heads, 0 if old else now)
         herald = Herald(f"actor-{number}", _tell_nobody)
-        hot = PostgresFastPath(self._dsn, self._transactions[number], herald)
+        hot = PostgresFastPath(self._dsn, self._transactions[number], herald, lambda: False)
         return FastPath(hot, CONFIG, hand.catalog, hand.bounds)
 
     async def perform(

@@ -70,7 +70,7 @@ class AfterCommit:
         """Updates caches and timers, wakes waiting calls, and tells other engines."""
         if effects.queues:
             self.catalog.learn_queues(effects.queues)
-        if self.fast_path is not None:
+        if self.fast_path is not None and (effects.loads or effects.leaving):
             self.fast_path.learn(effects.loads, effects.leaving)
         for raised in effects.raises:
             self.bounds.raise_to(*raised)
@@ -86,9 +86,11 @@ class AfterCommit:
             self.waiting_syncs.decline(worker)
         if effects.opening:
             self.rates.set(effects.opening)
-        self._wake_workers(effects.pokes)
-        self.end_waiters.wake(effects.ended, effects.ended_workflows)
-        self._end_joins(effects.ended)
+        if effects.pokes:
+            self._wake_workers(effects.pokes)
+        if effects.ended or effects.ended_workflows:
+            self.end_waiters.wake(effects.ended, effects.ended_workflows)
+            self._end_joins(effects.ended)
         self.counters.add(effects.counts)
         self.due_jobs.set_alarm(effects.due_at)
         if effects.any_suspects:

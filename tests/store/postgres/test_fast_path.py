@@ -22,6 +22,7 @@ from windlass.messages.sync import Finished, Released, SyncReply, SyncRequest
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres import failures
 from windlass.store.postgres.connections import open_connection
+from windlass.store.postgres.news import CHANNEL
 from windlass.store.postgres.store import PostgresStore
 from windlass.store.store import News
 
@@ -243,5 +244,80 @@ def test_after_a_quiet_time_others_hear_of_a_submit_with_its_commit(
             assert one.statements == before + 1  # no NOTIFY of its own
             ready = (await one.snapshot()).ready[-1]
             assert heard[job] == (ready.shape, ready.rank, job, 1)
+
+    run(check())
+
+
+@asynccontextmanager
+async def eavesdropping(dsn: str) -> AsyncIterator[list[str]]:
+    """What is sent on the channel, to somebody whom no engine knows."""
+    heard: list[str] = []
+    connection = await open_connection(dsn)
+    await connection.add_listener(CHANNEL, lambda *sent: heard.append(sent[-1]))
+    try:
+        yield heard
+        await connection.execute(f"NOTIFY {CHANNEL}, 'the end'")
+        await until(lambda: "the end" in heard)
+        heard.remove("the end")
+    finally:
+        await connection.close()
+
+
+def test_a_lone_engine_tells_nobody_of_its_submits(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check() -> None:
+        async with open_store("a") as one, started(one) as engine:
+            async with eavesdropping(postgres_dsn) as heard:
+                await engine.submit([JobSpec(task="t")])  # then shape and connection are known
+                await one._herald.close()
+                before = one.statements
+                for _ in range(20):
+                    await engine.submit([JobSpec(task="t")])
+                await one._herald.close()
+                assert one.statements == before + 20
+            assert heard == []
+
+    run(check())
+
+
+def test_an_engine_tells_its_submits_from_when_another_listens_until_it_ends(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check() -> None:
+        async with open_store("a") as one, started(one) as engine:
+            for _ in range(3):
+                await engine.submit([JobSpec(task="t")])
+            async with open_store("b") as two:
+                arrived: list[int] = []
+                two.subscribe(lambda news: arrived.extend(it[2] for it in news.arrivals))
+                (job,) = (await engine.submit([JobSpec(task="t")])).ids
+                await until(lambda: job in arrived)
+            async with eavesdropping(postgres_dsn) as heard:
+                await engine.submit([JobSpec(task="t")])
+                await one._herald.close()
+            assert heard == []
+
+    run(check())
+
+
+def test_a_lone_engine_whose_listener_broke_tells_nobody_once_it_listens_again(
+    open_store: OpenStore, postgres_dsn: str
+) -> None:
+    async def check() -> None:
+        async with open_store("a") as one:
+            heard: asyncio.Queue[News] = asyncio.Queue()
+            one.subscribe(heard.put_nowait)
+            connection = await open_connection(postgres_dsn)
+            await connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+            )
+            await connection.close()
+            assert await heard.get() == News(catalog=True)  # it listens again
+            async with eavesdropping(postgres_dsn) as sent:
+                one.announce(News(pokes=(1,)))
+                await one._herald.close()
+            assert sent == []
 
     run(check())

@@ -128,6 +128,8 @@ class WaitingSyncs:
 
     def _groups(self, shape: int) -> list[dict[Waiter, None]]:
         """Returns groups of equal waiters that can run a shape, preferred ones first."""
+        if not self._seeking:
+            return []
         found: list[tuple[Profile, dict[Waiter, None]]] = []
         for alike in self._seeking.values():
             if alike:

@@ -61,6 +61,7 @@ class SyncCommand:
     def use_fast_path(self, path: FastPath, committed: Callable[[FastResult[Any]], None]) -> None:
         """Tries single syncs on the fast path first."""
         self._lane.fast = partial(answers_of, path.sync, committed)
+        self._lane.apart = path.apart
 
     def close(self) -> None:
         """Answers the waiting syncs now, and later ones at once."""

@@ -113,6 +113,7 @@ class FastPath:
         self._catalog = catalog
         self._bounds = bounds
         self._backoff = _Backoff()
+        self._apart = _Backoff()
         self._described: dict[tuple[str, str], bytes] = {}
         self._skipped: set[int] = set()
         self._held: dict[int, _Held] = {}
@@ -144,6 +145,10 @@ class FastPath:
             effects.arrive_at(shape, rank + done.now, done.ids[first], count)
         return FastResult(_submitted(submissions, done), effects)
 
+    def apart(self) -> bool:
+        """Returns whether a few syncs that meet should come one by one: then they are fast."""
+        return self._apart.tries()
+
     def skip_once(self, workers: Iterable[int]) -> None:
         """Takes the normal path for the next sync of these workers: they may have messages."""
         self._skipped.update(workers)
@@ -152,21 +157,26 @@ class FastPath:
         """Answers one worker's sync that reports nothing but plain completions."""
         if len(calls) != 1:
             return None  # a batch shares its round trips
-        if not self._is_current(calls[0].request):
+        answered = await self._sync(calls[0])
+        self._apart.learn(answered is not None)
+        return answered
+
+    async def _sync(self, call: SyncCall) -> FastResult[SyncReply] | None:
+        if not self._is_current(call.request):
             return None
-        if calls[0].worker in self._skipped:
-            self._skipped.discard(calls[0].worker)
+        if call.worker in self._skipped:
+            self._skipped.discard(call.worker)
             return None
-        known = self._catalog.last_seen_as(calls[0].worker)
-        if known is None or not _is_plain(known[0], calls[0].request):
+        known = self._catalog.last_seen_as(call.worker)
+        if known is None or not _is_plain(known[0], call.request):
             return None
         done: Done = {}
-        if split_reports(known[0], calls[0].request, self._config.result_limit, done):
+        if split_reports(known[0], call.request, self._config.result_limit, done):
             return None
-        plan = self._plan(*known, calls[0].request, done)
+        plan = self._plan(*known, call.request, done)
         if plan is None or not self._backoff.tries():
             return None
-        asked = self._asked(known[0], calls[0], [item for _, item in done.values()], plan)
+        asked = self._asked(known[0], call, [item for _, item in done.values()], plan)
         answer = await self._commands.sync(asked, self._rules())
         self._backoff.learn(answer is not None)
         if answer is None:

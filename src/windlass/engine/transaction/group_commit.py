@@ -3,7 +3,7 @@
 One caller gets low latency, a thousand get high throughput. Each kind of call has a lane; a batch
 holds each key (such as a worker) at most once, and the rest wait for the next. If the store runs
 transactions one after another, all lanes share one transaction; otherwise each lane commits by
-itself, a few at a time.
+itself, a few at a time. There, a few calls that each have a fast path come one by one.
 
 Queues are bounded: a full one answers `Overloaded` at once, and nothing waits in one queue while it
 holds another.
@@ -30,6 +30,7 @@ Step = Callable[[Work], Awaitable[T]]
 
 RETRY_AFTER_MS = 1_000
 LANE_TRANSACTIONS = 4  # concurrent batches of one lane, if the store supports that
+FEW = 4  # so many calls come one by one, if each is fast alone
 BUSY = "store_busy"  # the code of a refusal because another process is writing
 BUSY_PAUSE_S = 0.001
 BUSY_LIMIT_S = 20.0  # after this, the callers get the error
@@ -76,12 +77,16 @@ class Lane(Generic[Q, A]):
         self.size = size
         self.most = most  # maximum calls in one batch
         self.fast: Fast[Q, A] | None = None  # answers common batches in one round trip
+        self.apart: Callable[[], bool] = lambda: False  # whether a few calls share no batch
         self.pending: deque[Waiting] = deque()
         self.running = 0
 
     def take(self, most: int, most_bytes: int) -> list[Waiting]:
         """Returns the next batch; calls that clash or do not fit wait for the one after."""
-        most = min(most, self.most or most)
+        if len(self.pending) == 1:
+            return [self.pending.popleft()]
+        few = 1 < len(self.pending) <= FEW
+        most = 1 if few and self.apart() else min(most, self.most or most)
         if self.key is None and self.size is None and len(self.pending) <= most:
             batch = list(self.pending)
             self.pending.clear()

@@ -256,7 +256,7 @@ class Pool:
             self._idle.append(link)
             if len(self._idle) > self._limits.idle:
                 self._retire(self._idle.pop(0))
-            self._set_timer()
+            self._sweep_at(self._end_of(link))
 
     def discard(self, link: Link) -> None:
         """Closes a connection whose state is unknown; the server rolls back what is open."""
@@ -344,13 +344,13 @@ class Pool:
             return True
         return self._loop.time() - link.born >= self._limits.lifetime_ms / 1000
 
-    def _set_timer(self) -> None:
-        """Checks again when the first idle connection has been idle, or open, long enough."""
+    def _sweep_at(self, when: float) -> None:
+        """Sweeps by then. The timer may be early: what it waited for may have been used since."""
         if self._timer is not None:
+            if self._timer.when() <= when:
+                return
             self._timer.cancel()
-            self._timer = None
-        if self._idle:
-            self._timer = self._loop.call_at(min(map(self._end_of, self._idle)), self._sweep)
+        self._timer = self._loop.call_at(when, self._sweep)
 
     def _end_of(self, link: Link) -> float:
         idle_end = link.idle_since + self._limits.idle_ms / 1000
@@ -358,10 +358,12 @@ class Pool:
 
     def _sweep(self) -> None:
         now = self._loop.time()
+        self._timer = None
         for link in [link for link in self._idle if self._end_of(link) <= now]:
             self._idle.remove(link)
             self._retire(link)
-        self._set_timer()
+        if self._idle:
+            self._sweep_at(min(map(self._end_of, self._idle)))
 
 
 async def _close(connection: "asyncpg.Connection[Any]") -> None:

@@ -5,7 +5,7 @@ the normal path: the worker's row, which both lock, has the number of the newest
 applied.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +19,7 @@ from windlass.store.fast_path import (
     Arrival,
     FastPathRules,
     Limited,
+    PlainKey,
     PlainSubmit,
     PlainSubmitted,
     PlainSync,
@@ -27,10 +28,11 @@ from windlass.store.fast_path import (
 from windlass.store.postgres.connections import Link
 from windlass.store.postgres.failures import RETRY, outcome_unknown, was_committed
 from windlass.store.postgres.news import Herald
-from windlass.store.postgres.session import integers, spread
+from windlass.store.postgres.session import integers, spread, texts
 from windlass.store.postgres.transactions import Transactions
 
 MAX_TOLD = 32  # arrivals that a submit tells of by itself
+NO_KEYS = ("{}",) * 5
 NO_NEWS = (None, None, "{}", "{}", "{}", "{}")
 _job = attrgetter("job")
 
@@ -44,21 +46,31 @@ class NotCommonError(asyncpg.PostgresError):
 class PostgresFastPath:
     """Implements `FastPath`."""
 
-    def __init__(self, dsn: str, transactions: Transactions, herald: Herald) -> None:
+    def __init__(
+        self, dsn: str, transactions: Transactions, herald: Herald, first: Callable[[], bool]
+    ) -> None:
+        """`first` returns whether this engine is the first who listens; see news.py."""
         self._dsn = dsn
         self._transactions = transactions
         self._herald = herald
+        self._first = first
+        self._alone = False  # nobody else listened at the last submit
         self._newest = 0  # no job of a later submit has a lower id
 
     async def submit(self, asked: PlainSubmit) -> PlainSubmitted | None:
         mark = began = 0
-        tells = len(asked.arrivals) <= MAX_TOLD and self._herald.may_tell()
+        first = self._first()
+        tells = (
+            not (first and self._alone)
+            and len(asked.arrivals) <= MAX_TOLD
+            and self._herald.may_tell()
+        )
         news = _news_args(asked.arrivals, *self._herald.around()) if tells else NO_NEWS
 
         def args(link: Link, latest: int) -> Sequence[object]:
             nonlocal mark, began
             mark, began = link.next_mark(), latest
-            return (mark, began, *_submit_args(asked), *news)
+            return (mark, began, *_submit_args(asked), first, *news)
 
         async def resolve(link: Link, error: BaseException) -> Sequence[Any] | None:
             """Returns what the lost answer was; None: it never happened."""
@@ -68,7 +80,7 @@ class PostgresFastPath:
             found = await self._jobs(mark) if committed else ()
             if not found:
                 raise outcome_unknown(error) from error
-            return (found[0][0], [job for _, job in found], None)
+            return (found[0][0], [job for _, job in found], False, None)
 
         try:
             row = await self._transactions.call("submit_plain", args, resolve)
@@ -76,8 +88,9 @@ class PostgresFastPath:
             return None
         if row is None or row[0] is None:
             return None
-        self._transactions.note(row[2], row[0])
-        return self._submitted(row[0], row[1], tells)
+        now, ids, self._alone, event = row
+        self._transactions.note(event, now)
+        return self._submitted(now, ids, tells or self._alone)
 
     async def sync(self, asked: PlainSync, rules: FastPathRules) -> PlainSynced | None:
         gated = asked.limited is not None
@@ -117,15 +130,20 @@ def _submit_args(asked: PlainSubmit) -> Sequence[object]:
         *asked.rows, strict=True
     )
     names, depths = zip(*sorted(asked.depths.items()), strict=True)
-    keys = asked.keys
     return (
-        specs,
-        *spread("iiiiii", [shapes, flags, ranks, bases, timeouts, idles]),
-        names,
+        len(specs),
+        *spread("iiiiiio", [shapes, flags, ranks, bases, timeouts, idles, specs]),
+        texts(names),
         integers(depths),
-        [key.namespace for key in keys],
-        [key.key for key in keys],
-        [key.digest for key in keys],
+        *(_key_args(asked.keys) if asked.keys else NO_KEYS),
+    )
+
+
+def _key_args(keys: Sequence[PlainKey]) -> Sequence[object]:
+    return (
+        texts([key.namespace for key in keys]),
+        texts([key.key for key in keys]),
+        texts([key.digest for key in keys]),
         integers([key.first + 1 for key in keys]),  # arrays of SQL begin with 1
         integers([key.jobs for key in keys]),
     )
@@ -159,7 +177,7 @@ def _sync_args(asked: PlainSync, rules: FastPathRules) -> Sequence[object]:
         rules.refresh_ms,
         None if claim.following is None else integers(claim.following),
         *map(integers, (shapes, ranks, jobs, counts)),
-        depths,
+        texts(depths),
         *_done_args(asked.done),
     )
 
@@ -171,7 +189,7 @@ def _limit_args(limited: Sequence[Limited]) -> Sequence[object]:
 def _done_args(done: Sequence[Finished]) -> Sequence[object]:
     """Returns them ascending by job, in the one order in which all lock."""
     if not done:
-        return ("{}", "{}", "{}", (), 0, None, None)
+        return ("{}", "{}", "{}", None, 0, None, None)
     ordered = sorted(done, key=_job)
     columns: list[Sequence[object]] = [
         [item.attempt for item in ordered],

@@ -3,6 +3,10 @@
 NOTIFY is a separate statement after COMMIT, at most one per `notify_interval`; later news wait and
 are merged. Messages may be lost: a slow poll makes up for them.
 
+A lone engine notifies nobody. The first who listens holds a lock (`listen_first`), all others
+share a second one (`listen_too`). If the first can have that for a moment, nobody else listens, and
+a newcomer waits for that moment before it looks for jobs. Locks end with their sessions.
+
 Nobody can listen through a pooler, which gives the session to others. Then the address names the
 database behind it (`?direct=HOST:PORT`), or the server polls every second.
 """
@@ -19,6 +23,7 @@ from windlass.domain.values.errors import StoreUnavailable
 from windlass.ports.loop_time import pass_time
 from windlass.store.postgres.connections import addresses, is_pooled, open_connection
 from windlass.store.postgres.failures import is_unavailable
+from windlass.store.postgres.session import QUERIES
 from windlass.store.store import Hearers, News
 
 log = structlog.get_logger()
@@ -183,6 +188,8 @@ class Listener:
         self._server = server
         self._look = look
         self.hearers = Hearers()
+        self.first = False
+        """Whether this one listens, and came before all others."""
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -204,10 +211,14 @@ class Listener:
             if is_pooled(connection):
                 await connection.close()
                 return None
+            first = bool(await connection.fetchval(QUERIES["listen_first"]))
+            if not first:
+                await connection.execute(QUERIES["listen_too"])
             await connection.add_listener(CHANNEL, self._receive)
         except BaseException:
             connection.terminate()
             raise
+        self.first = first
         return connection
 
     async def _listen(self, connection: "asyncpg.Connection[Any] | None") -> None:
@@ -216,6 +227,7 @@ class Listener:
             try:
                 await _wait_until_broken(connection)
             finally:
+                self.first = False
                 connection.terminate()
             connection = await self._open_again()
             # Messages sent meanwhile are lost, and caches may be stale.

@@ -24,6 +24,7 @@ CREATE SEQUENCE inbox_ids;
 
 -- Written when a job is submitted and when an attempt closes. Half of each page stays free
 -- and no column that an end writes has an index, so that the second write is a HOT update.
+-- What an end changes comes last: its log leaves out what both versions of a row begin with.
 CREATE TABLE jobs (
     id bigint PRIMARY KEY,
     workflow bigint,
@@ -39,13 +40,13 @@ CREATE TABLE jobs (
     base integer NOT NULL,
     adjustment integer NOT NULL,
     flags integer NOT NULL,
+    spec bytea NOT NULL,
     attempt integer NOT NULL DEFAULT 0,
     failed smallint NOT NULL DEFAULT 0,
     lost smallint NOT NULL DEFAULT 0,
     returned smallint NOT NULL DEFAULT 0,
     handed_back smallint NOT NULL DEFAULT 0,
     state smallint, -- once it has ended
-    spec bytea NOT NULL,
     excluded text,
     assigned_at bigint,
     started_at bigint,
@@ -252,6 +253,8 @@ CREATE TABLE counters (
         autovacuum_vacuum_cost_delay = 0);
 
 -- Kind 1 is a transition of a job: "from" × 16 + "to" must be a pair of domain/lifecycle/states.py.
+-- The pairs are one literal: each INSERT parses the checks again, and an ARRAY of constants takes as
+-- long as the rest of it.
 -- A row may hold the same transition of up to 200 jobs, and two in a row (`via` is the state between
 -- them, and all jobs take the first one first). `seq` is the number of its last event; the numbers
 -- have no gap. Read it through `each_event`, unless only rows with one event are wanted.
@@ -272,14 +275,14 @@ CREATE TABLE events (
     jobs bigint[], -- where there are several; `job` is the first of them
     attempts integer[], -- where they differ; `attempt` is the first of them
     CONSTRAINT events_transition CHECK (
-        kind <> {event.job} OR "from" * 16 + coalesce(via, "to") = ANY (ARRAY[
-            {transitions.packed}
-        ])
+        kind <> {event.job} OR "from" * 16 + coalesce(via, "to") = ANY (
+            '{{transitions.packed}}'::smallint[]
+        )
     ),
     CONSTRAINT events_second CHECK (
-        via IS NULL OR kind = {event.job} AND via * 16 + "to" = ANY (ARRAY[
-            {transitions.packed}
-        ])
+        via IS NULL OR kind = {event.job} AND via * 16 + "to" = ANY (
+            '{{transitions.packed}}'::smallint[]
+        )
     )
 );
 -- Transitions at times that the rows of a job know are found by these times; see `events_of_job`.

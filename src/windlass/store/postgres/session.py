@@ -1,8 +1,8 @@
 """One connection in one transaction: runs named statements and remembers what COMMIT needs.
 
 asyncpg writes an array value by value, which costs more than the rest of a statement. So integers
-go as one text, made by a JSON encoder in C, and a column that has the same value in every row goes
-as that value, beside an empty array.
+and names go as one text, and a column that has the same value in every row goes as that value,
+beside an empty array.
 """
 
 from collections.abc import Coroutine, Iterable, Sequence
@@ -24,6 +24,12 @@ def integers(column: Sequence[int | None]) -> str:
     return "{" + _encode(column)[1:-1].decode() + "}"
 
 
+def texts(column: Iterable[str]) -> str:
+    """Returns the literal of an array of texts."""
+    quoted = [it.replace("\\", "\\\\").replace('"', '\\"') for it in column]
+    return '{"' + '","'.join(quoted) + '"}' if quoted else "{}"
+
+
 def ascending(ids: Iterable[int]) -> str:
     """Returns the literal of these ids, each once, in the order in which everybody locks."""
     return integers(sorted(set(ids)))
@@ -35,12 +41,15 @@ def spread(kinds: str, columns: Sequence[Sequence[object]]) -> list[object]:
     `kinds` has one letter for each column. A column that varies becomes an array, and its scalar is
     NULL; a constant one becomes an empty array and a scalar.
     """
+    if len(columns[0]) == 1:  # as most are
+        empty = ["{}" if kind == INTEGER else None for kind in kinds]
+        return [*empty, *[column[0] for column in columns]]
     arrays: list[object] = []
     scalars: list[object] = []
     for kind, column in zip(kinds, columns, strict=True):
         first = column[0]
         if first == column[-1] and column.count(first) == len(column):
-            arrays.append("{}" if kind == INTEGER else [])
+            arrays.append("{}" if kind == INTEGER else None)
             scalars.append(first)
         else:
             arrays.append(integers(column) if kind == INTEGER else column)  # type: ignore[arg-type]

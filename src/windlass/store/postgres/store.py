@@ -53,10 +53,10 @@ class PostgresStore:
         self._pool = Pool(dsn, limits, self._greet)
         self._transactions = Transactions(dsn, self._pool)
         self._herald = Herald(server, self._notify, notify_ms)
-        self._fast_path: PostgresFastPath | None = PostgresFastPath(
-            dsn, self._transactions, self._herald
-        )
         self._listener = Listener(dsn, server, self._look_around)
+        self._fast_path: PostgresFastPath | None = PostgresFastPath(
+            dsn, self._transactions, self._herald, lambda: self._listener.first
+        )
         self._settled = SettledEvents(self._read_events, self._event_writers)
         self._checked = False
         self._follower: Follower | None = None
@@ -267,7 +267,7 @@ class PostgresStore:
             raise_as_unavailable(error)
 
     async def _notify(self, payloads: list[str]) -> None:
-        await self._transactions.fetch("notify", payloads)
+        await self._transactions.fetch("notify", payloads, self._listener.first)
 
     async def _look_around(self, after: int) -> tuple[int, News]:
         """Returns the newest event, and the news since event `after`.

@@ -43,7 +43,17 @@ WHERE locktype = 'advisory' AND classid = 1464421956 AND objid = 1 AND objsubid 
 -- name: notify
 -- After COMMIT, as a statement of its own: inside, it would hold a lock that all notifiers
 -- share until the commit is on disk.
+-- Nothing is sent if the sender is the first who listens ($2) and nobody else does.
 SELECT pg_notify('windlass', payload) FROM unnest($1::text[]) AS payload
+WHERE NOT ($2 AND pg_try_advisory_xact_lock(1464421956, 8))
+
+-- name: listen_first
+-- Who listens has this lock or the next one until its session ends; this one is for one session.
+SELECT pg_try_advisory_lock(1464421956, 7)
+
+-- name: listen_too
+-- Waits for transactions that have found nobody here, so whatever comes next is told.
+SELECT pg_advisory_lock_shared(1464421956, 8)
 
 -- name: inject_clock
 -- Tests only: the time that all servers on this database see.
@@ -88,13 +98,13 @@ INSERT INTO migrations (number, name) VALUES ($1, $2)
 
 -- name: submit_plain
 -- One round trip, see functions/; the last event shows later whether the commit is still there.
-SELECT moment, ids, CASE WHEN ids IS NOT NULL THEN currval('event_numbers') END
-FROM submit_plain($1, $2, $3, $4::text::integer[], $5::text::integer[],
-                  $6::text::bigint[], $7::text::integer[], $8::text::bigint[],
-                  $9::text::bigint[], $10, $11, $12, $13, $14, $15, $16,
-                  $17::text::bigint[], $18, $19, $20, $21::text::integer[],
-                  $22::text::integer[], $23, $24, $25::text::integer[], $26::text::bigint[],
-                  $27::text::integer[], $28::text::integer[])
+SELECT moment, ids, alone, CASE WHEN ids IS NOT NULL THEN currval('event_numbers') END
+FROM submit_plain($1, $2, $3, $4::text::integer[], $5::text::integer[], $6::text::bigint[],
+                  $7::text::integer[], $8::text::bigint[], $9::text::bigint[], $10, $11, $12, $13,
+                  $14, $15, $16, $17, $18::text::text[], $19::text::bigint[], $20::text::text[],
+                  $21::text::text[], $22::text::text[], $23::text::integer[],
+                  $24::text::integer[], $25, $26, $27, $28::text::integer[], $29::text::bigint[],
+                  $30::text::integer[], $31::text::integer[])
 
 -- name: sync_plain
 -- One round trip, see functions/.
@@ -104,7 +114,7 @@ SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts
             THEN currval('event_numbers') END
 FROM sync_plain($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                 $17::text::bigint[], $18::text::integer[], $19::text::bigint[],
-                $20::text::bigint[], $21::text::integer[], $22, $23::text::bigint[],
+                $20::text::bigint[], $21::text::integer[], $22::text::text[], $23::text::bigint[],
                 $24::text::integer[], $25::text::integer[], $26, $27, $28, $29)
 
 -- name: sync_gated
@@ -117,7 +127,7 @@ SELECT moment, asked, looked, given_jobs, given_attempts, given_leases, timeouts
 FROM sync_gated($1::text::integer[], $2::text::bigint[], $3, $4, $5, $6, $7, $8, $9, $10, $11,
                 $12, $13, $14, $15, $16, $17, $18,
                 $19::text::bigint[], $20::text::integer[], $21::text::bigint[],
-                $22::text::bigint[], $23::text::integer[], $24, $25::text::bigint[],
+                $22::text::bigint[], $23::text::integer[], $24::text::text[], $25::text::bigint[],
                 $26::text::integer[], $27::text::integer[], $28, $29, $30, $31)
 
 -- name: session
