@@ -309,7 +309,7 @@ class Client:
         job = await self._some_job(State.FAILED, State.CANCELED, State.ABORTED)
         answer = await self.ask(lambda engine: engine.jobs.retry(job, self.name))
         if answer is not None and not isinstance(answer, WindlassError):
-            self.acknowledged.append(answer.job)
+            self.acknowledged.append(answer.id)
 
     async def _cancel_workflow(self) -> None:
         if self.workflows:
