@@ -10,9 +10,8 @@ STAMP := $(VENV)/.installed-for
 DEMO_VENV := .venv-demo
 DEMO_STAMP := $(DEMO_VENV)/.installed-for
 CODE := $(wildcard src fuzz/src tests benchmarks examples)
-# One PostgreSQL for each process, so a big machine gets no more than four.
-# Two processes for each processor: many tests wait for other processes.
-# More than processors: a test that starts processes mostly waits for them.
+# More than processors: a test that starts processes mostly waits for them. A big machine gets no
+# more, because each has a PostgreSQL of its own.
 PARALLEL := --numprocesses=$(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 2 ? 2 : 6))) --dist=loadgroup
 # pip would compile 15,000 files one by one; we do it on all processors. Not all files are valid.
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile

@@ -129,6 +129,9 @@ class Hand:
         await self.end(holder, outcome, result)
 
 
+PATIENCE_S: Final = 120
+
+
 class World(NamedTuple):
     """A client, a worker of its scheduler, and a folder."""
 
@@ -141,8 +144,14 @@ async def a_job_is_submitted_and_ends(world: World) -> Any:
     job: AsyncJob[Any] = await world.client.submit(TRUE)
     before = await job.info()
     await world.hand.run(result={"sum": 3})
-    ended = await world.client.job(job.id).wait(10)
-    return before, ended, await job.result(10), await job.value_of(ended), await job.time_spent()
+    ended = await world.client.job(job.id).wait(PATIENCE_S)
+    return (
+        before,
+        ended,
+        await job.result(PATIENCE_S),
+        await job.value_of(ended),
+        await job.time_spent(),
+    )
 
 
 async def many_jobs_are_listed_canceled_and_deleted(world: World) -> Any:
@@ -160,7 +169,7 @@ async def many_jobs_are_listed_canceled_and_deleted(world: World) -> Any:
 async def a_job_fails_and_is_retried(world: World) -> Any:
     job = await world.client.submit(TRUE)
     await world.hand.run("failed")
-    failure = await job.failure_of(await job.wait(10))
+    failure = await job.failure_of(await job.wait(PATIENCE_S))
     again = await job.retry()
     seen = await again.info(), await again.cancel()
     return failure.message, failure.job.state, seen
@@ -181,7 +190,7 @@ async def what_got_the_id_of_a_lost_job_or_workflow_is_left_alone(world: World) 
         partial(lost.download, "a", world.folder / "a"), lambda: _all(lost.logs()),
         partial(client.explain, lost), partial(client.answer, lost, 1),
         partial(client.cancel, [fresh, lost]), partial(client.delete, [fresh, lost]),
-        block.info, block.cancel, block.retry, block.reactions, partial(block.wait, 10),
+        block.info, block.cancel, block.retry, block.reactions, partial(block.wait, PATIENCE_S),
         block.jobs, partial(block.add, [TRUE]),
     )  # fmt: skip
     for call in calls:
@@ -237,8 +246,8 @@ async def workflows_are_built_and_ended(world: World) -> Any:
     await world.hand.run()
     await world.hand.run()
     await world.hand.run("failed")
-    ended = await workflow.wait(10)
-    incomplete = await refusal(workflow.complete(10))
+    ended = await workflow.wait(PATIENCE_S)
+    incomplete = await refusal(workflow.complete(PATIENCE_S))
     again = await workflow.retry()
     canceled = await again.cancel("over"), await again.cancel()
     reactions = await workflow.reactions()

@@ -32,7 +32,7 @@ from windlass.domain.job.job import JobSpec
 from windlass.domain.values.errors import Conflict, InvalidInput, Unreachable
 from windlass.messages.jobs import SubmitRequest
 
-LIMIT_S = 30
+LIMIT_S = 120
 
 
 def _named(name: str, **more: Any) -> JobSpec:
