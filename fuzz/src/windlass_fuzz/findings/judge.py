@@ -12,7 +12,7 @@ from windlass_fuzz.config.finding_settings import FailureKind
 from windlass_fuzz.engines.engine import Engine, Verdict
 from windlass_fuzz.engines.frames import on_all
 from windlass_fuzz.engines.signature import DEFAULT_RULES, HANG, Signature, hang_in, with_stack
-from windlass_fuzz.findings.evidence import REFUSED
+from windlass_fuzz.findings.evidence import NO_TIME, REFUSED
 
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # tries for an input that failed once and not in the first tries
@@ -116,7 +116,7 @@ class Judge:
         unclear, refused = "", False
         for number in range(tries):
             if number and late():
-                unclear = unclear or "there was no time to run it often enough"
+                unclear = unclear or NO_TIME
                 break
             deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
             deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())
