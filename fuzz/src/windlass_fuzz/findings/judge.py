@@ -28,6 +28,7 @@ BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part 
 
 Outcome = Literal["fails", "fine", "unclear"]
 Slow = ("timeout", "hang")
+ENDING: Final = ("crash", "assertion", "sanitizer", "hang")  # kinds that end a run
 
 
 class Observation(NamedTuple):
@@ -63,6 +64,15 @@ class Reproduction(NamedTuple):
     def fine(self) -> bool:
         """Returns whether every run was fine; only then the bug is gone."""
         return self.shown == 0 and self.tried > 0 and not self.unclear
+
+
+def apart_from_leaks(ran: Reproduction, kind: FailureKind) -> Reproduction:
+    """Returns how an input ran with regard to a failure that would have ended it.
+
+    A leak is reported once an input has run to its end, so runs that only leaked were fine.
+    """
+    leaks = ran.signatures and all(one.kind == "leak" for one in ran.signatures)
+    return ran._replace(shown=0, signatures=()) if leaks and kind in ENDING else ran
 
 
 @dataclass(frozen=True, slots=True)

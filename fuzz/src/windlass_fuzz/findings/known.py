@@ -33,7 +33,7 @@ from windlass_fuzz.findings.evidence import (
     missing_runs,
     was_run,
 )
-from windlass_fuzz.findings.judge import Judge, Reproduction, Slow, tries_for
+from windlass_fuzz.findings.judge import Judge, Reproduction, Slow, apart_from_leaks, tries_for
 from windlass_fuzz.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass_fuzz.findings.on_branches.watch import BranchWatch
 from windlass_fuzz.findings.record import (
@@ -218,6 +218,7 @@ class KnownFindings:
     again: bool = True
     branches: BranchWatch | None = None
     binaries: Path = Path()
+    _leaking: list[Path] = field(default_factory=list)
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -228,7 +229,7 @@ class KnownFindings:
 
         One input of each comes before the others, so that a bug with many of them leaves time for
         the rest. Those that may be fixed come next. An input that shows another finding's
-        signature, or an unknown failure, goes to `crashes`, where triage finds it.
+        signature, an unknown failure, or only a leak goes to `crashes`, where triage finds it.
         """
         order = sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit))
         seen = [_Ran(finding, {}) for finding in order]
@@ -240,6 +241,8 @@ class KnownFindings:
         for one in sorted(seen, key=lambda one: any(ran.shown for ran in one.results.values())):
             if one.finding.live and one.results:
                 await self._run_inputs(one, commit)
+        for path in self._leaking:
+            shutil.copyfile(path, crashes / path.name)
         ran = [one for one in seen if one.results]
         fresh = await self._fresh(ran, crashes)
         for finding, results in ran:
@@ -402,7 +405,10 @@ class KnownFindings:
         slow = finding.kind in Slow
         tries = tries_for(one.shown, one.tried, TRIES)
         known = Signature(finding.kind, finding.title)
-        result = await self.judge.reproduce(path, tries, slow, self._late, known)
+        seen = await self.judge.reproduce(path, tries, slow, self._late, known)
+        result = apart_from_leaks(seen, finding.kind)
+        if result is not seen:
+            self._leaking.append(path)
         if result.refused and not result.shown and self.refused_is_fixed and self.works:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:

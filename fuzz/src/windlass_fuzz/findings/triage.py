@@ -316,7 +316,9 @@ class Triage:
         tries = tries_for(again.shown, again.tried, self.tries)
         needed = tries_needed(again.shown, again.tried)
         until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
-        question = Question(path, path.name, tries, signature.kind in Slow, until, needed=needed)
+        question = Question(
+            path, path.name, tries, signature.kind in Slow, until, needed=needed, known=signature
+        )
         similar = self.catalogue.with_callers_of(signature)
         renamed = [one for one in similar if await same.was_renamed(one, signature, commit)]
         close_ones = self.catalogue.close_to(signature) + renamed

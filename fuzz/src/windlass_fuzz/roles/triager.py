@@ -31,7 +31,8 @@ from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.trackers.filing import update_issues
 
 RECENT: Final = 8  # runs among whose commits is the newest one
-CLOSING: Final = 4  # this part of the second half of its time is for closing what is fixed
+PARTS: Final = 4  # of the second half of its time: check, search for fixes, triage, close
+CLOSING_MS: Final = 15_000  # time for closing what is fixed, however late it is
 
 
 class TriageReport(msgspec.Struct, kw_only=True):
@@ -81,11 +82,13 @@ class Triager:
             left_ms = deadline_ms - half_ms
             undated = [one for one in undated if await self._date(mirror, one, half_ms)]
             waiting = await Untriaged(self.pipeline).commits()
-            await self._check(mirror, newest, half_ms + left_ms // 2, unseen=set(waiting))
+            await self._check(mirror, newest, half_ms + left_ms // PARTS, unseen=set(waiting))
+            undated += await self._date_ends(mirror, store, half_ms + 2 * left_ms // PARTS)
             await self._file()
-            found = await self._triage(mirror, deadline_ms - left_ms // CLOSING)
-            await self._check(mirror, newest, deadline_ms)
-            undated += await self._date_ends(mirror, store, deadline_ms)
+            found = await self._triage(mirror, deadline_ms - left_ms // PARTS)
+            end_ms = max(deadline_ms, self.pipeline.now_ms() + CLOSING_MS)
+            await self._check(mirror, newest, end_ms)
+            undated += await self._date_ends(mirror, store, end_ms)
         await self._file()
         touched = [finding.key for finding in (*found, *undated)]
         told = [one async for one in store.all(self.notify)
