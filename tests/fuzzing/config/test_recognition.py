@@ -26,6 +26,16 @@ OTHER_DRIVER = (
 )
 MAKEFILE = "libanswer.a: answer.o\n\tar rc $@ $^\n"
 CMAKE = "cmake_minimum_required(VERSION 3.16)\nproject(a C)\nadd_library(answer answer.c)\n"
+# Its header is made by the build, and it needs a library of the system.
+CMAKE_WITH_MORE = f"""{CMAKE}
+configure_file(answer.h.in generated/answer.h)
+add_executable(tool tool.c)
+target_link_libraries(tool answer crypt)
+"""
+NEEDS_MORE = (
+    "char *crypt(const char *, const char *);\n"
+    "int answer(const unsigned char *d, unsigned long n) { return n > 99 && crypt(d, d); }\n"
+)
 # What autoconf writes does the same, in ten thousand lines.
 CONFIGURE = """#!/bin/sh
 printf 'CFLAGS=%s\\nCC=%s\\n%s\\n' "$CFLAGS" "$CC" "$(cat Makefile.in)" > Makefile
@@ -38,7 +48,13 @@ $CXX $CXXFLAGS answer.o one.o $LIB_FUZZING_ENGINE -o $OUT/one
 SYSTEMS = {
     "plain sources": {},
     "Makefile": {"Makefile": MAKEFILE},
-    "CMake": {"CMakeLists.txt": CMAKE},
+    "CMake": {
+        "CMakeLists.txt": CMAKE_WITH_MORE,
+        "answer.c": NEEDS_MORE,
+        "answer.h.in": HARNESS.partition("int LLVM")[0],
+        "fuzz/one.c": f"#include <answer.h>\nint LLVM{HARNESS.partition('int LLVM')[2]}",
+        "tool.c": "int answer(char *, long);\nint main() { return answer(0, 0); }\n",
+    },
     "Autotools": {"configure": CONFIGURE, "Makefile.in": MAKEFILE},
     "OSS-Fuzz": {".clusterfuzzlite/build.sh": OSS_FUZZ, "Makefile": "all:\n\tfalse\n"},
 }
@@ -80,6 +96,18 @@ def test_one_command_leads_from_a_clone_to_a_fuzzed_commit(tmp_path: Path, syste
     assert f"{head[:12]}" in done.stdout
     assert "alarm" not in done.stdout
     assert ("executions" in done.stdout) == bool(budget)
+
+
+def test_a_build_that_fails_prints_its_first_error(tmp_path: Path) -> None:
+    repository = a_project(tmp_path, {"answer.c": "int answer(void) { return missing; }\n"})
+    places = {
+        "WINDLASS_FUZZ_BUCKET": str(tmp_path / "bucket"),
+        "WINDLASS_FUZZ_WORK": str(tmp_path / "work"),
+    }
+    done = run_here(("fuzz", "init", "project"), {**os.environ, **places}, tmp_path)
+    assert done.returncode == 1
+    assert f"{repository.git('rev-parse', 'HEAD')}: failed" in done.stdout
+    assert "error: use of undeclared identifier 'missing'" in done.stdout
 
 
 def test_a_project_with_meson_is_recognised(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from windlass_fuzz.builds.archive import BuildMetadata, pack
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.finding_settings import ALWAYS
 from windlass_fuzz.engines.engine import Verdict
+from windlass_fuzz.engines.signature import Signature
 from windlass_fuzz.findings.bisect import Bisector, Question
 from windlass_fuzz.findings.judge import Judge, tries_for
 from windlass_fuzz.findings.known import Catalogue
@@ -88,6 +89,27 @@ def test_a_finding_shares_no_frames_with_itself() -> None:
     known.put(a_finding("second", frames=["parse"], group="first"))
     assert known.group_of("first", ("parse",)) == ""
     assert known.group_of("third", ("parse",)) == "first"
+
+
+def test_a_timeout_in_the_function_of_a_live_hang_is_that_hang() -> None:
+    title = "does not end in loop < parse"
+    known, hang = Catalogue(), a_finding("hang", kind="hang", title=title, frames=["loop", "parse"])
+    known.put(a_finding("crash", title="SIGSEGV in loop < parse"))
+    assert known.hang_in(("loop", "other")) is None, "a crash is no hang"
+    known.put(hang)
+    assert known.hang_in(("loop", "other")) == Signature("hang", title, ("loop", "parse"), "stack")
+    assert known.hang_in(("called", "loop")) is None, "it may be another one"
+    assert known.hang_in(()) is None
+    known.put(mark_closed(hang, "d" * 40, 5))
+    assert known.hang_in(("loop", "other")) is None
+
+
+def test_inputs_that_time_out_wait_for_hangs_and_not_for_crashes() -> None:
+    known = Catalogue(waiting=[Signature("timeout", "needs too much time")])
+    assert known.may_wait(a_finding(kind="hang", title="does not end in loop"))
+    assert not known.may_wait(a_finding(kind="crash", title="SIGSEGV in loop"))
+    known.unseen = True
+    assert known.may_wait(a_finding(kind="crash", title="SIGSEGV in loop"))
 
 
 def test_a_finding_that_comes_back_too_often_is_set_aside() -> None:

@@ -63,10 +63,11 @@ UNDEFINED = program(
     '  if (has("X")) add(2147483647);',
     "static int add(int number) { return number + text[0]; }",
 )
-LEAK = program(
-    '  if (has("X")) lose();',
-    "static void lose(void) { char *lost = malloc(100); lost[0] = text[0]; text[1] = lost[0]; }",
-)
+LOSE = "static void lose(void) { char *lost = malloc(100); lost[0] = text[0]; text[1] = lost[0]; }"
+LEAK = program('  if (has("X")) lose();', LOSE)
+PARSE = 'static void parse(void) { if (has("Y")) abort(); }\n'
+CRASH = program("  parse();", PARSE)
+LEAK_AND_CRASH = program('  parse();\n  if (has("X")) lose();', PARSE + LOSE)
 QUICK = f"input_timeout: {SHORT_MS}ms\nfindings: {{kinds: [%s]}}"
 
 HISTORIES = (
@@ -185,6 +186,22 @@ HISTORIES = (
         {"good": FINE, "bug": LEAK, "fix": FINE},
         (Step("bug", ("X",), 1), Step("fix", (), 0)),
         (Expected("leak in lose", "closed", ("bug",), "good", gone="fix", kind="leak"),),
+        compiler="cc -g -O0 -fsanitize=leak",
+    ),
+    History(
+        "an input that only leaks has run to its end: a leak hides no crash",
+        {"good": FINE, "leak": LEAK, "bug": LEAK_AND_CRASH, "fix": LEAK},
+        (Step("leak", ("X",), 1), Step("bug", ("XY", "XYZ"), 2), Step("fix", (), 1)),
+        (Expected("leak in lose", since=("leak",), good="good", kind="leak"),
+         Expected("parse", "closed", ("bug",), "leak", gone="fix")),
+        compiler="cc -g -O0 -fsanitize=leak",
+    ),
+    History(
+        "a leak that only the input of another bug shows is found",
+        {"good": FINE, "bug": CRASH, "fix": LEAK},
+        (Step("bug", ("XY",), 1), Step("fix", (), 1)),
+        (Expected("parse", "closed", ("bug",), "good", gone="fix"),
+         Expected("leak in lose", since=("fix",), good="good", exact=False, kind="leak")),
         compiler="cc -g -O0 -fsanitize=leak",
     ),
 )  # fmt: skip

@@ -260,6 +260,10 @@ class PlantedWorld:
                 self.world.git("checkout", "--quiet", *where)
                 return
         if self.names:
+            self._to_main()
+
+    def _to_main(self) -> None:
+        if self.world.branch() != "main":
             self.world.git("checkout", "--quiet", "main")
 
     def _merge(self, name: str, source: str) -> None:
@@ -270,7 +274,7 @@ class PlantedWorld:
         world.git("merge", "--quiet", "--no-ff", *how, "--message", name, *others)
         (world.repository / "toy.c").write_text(f"{source}/* {name} */\n")
         world.git("commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty")
-        self.names[name] = world.git("rev-parse", "HEAD")
+        self.names[name] = world.head()
 
     def _commit(self, name: str, source: str) -> None:
         world = self.world
@@ -280,24 +284,24 @@ class PlantedWorld:
             self._merge(name, source)
             return
         if name == "merge":
-            world.git("checkout", "--quiet", "main")
+            self._to_main()
             world.git("merge", "--quiet", "--no-ff", "-X", "theirs", "--message", name, "side")
             (world.repository / "toy.c").write_text(source)
             world.git("commit", "--quiet", "--all", "--amend", "--no-edit", "--allow-empty")
-            self.names[name] = world.git("rev-parse", "HEAD")
+            self.names[name] = world.head()
             return
         if name in self.history.side and name == self.history.side[0]:
             first = next(iter(self.names.values()))
             world.git("checkout", "--quiet", "-b", "side", first)
         elif name not in self.history.side and self.history.side and self.names:
-            world.git("checkout", "--quiet", "main")
+            self._to_main()
         self._made += 1
         path = world.repository / self.history.touched.get(name, "toy.c")
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"{source}/* {self._made} */\n")
         world.git("add", "--all")
         world.git("commit", "--quiet", "--message", name)
-        self.names[name] = world.git("rev-parse", "HEAD")
+        self.names[name] = world.head()
 
     def _store_build(self, name: str) -> None:
         folder = fresh_folder(self.folder / "made")

@@ -98,6 +98,18 @@ HISTORIES = (
         (Expected("SIGSEGV in parse < one", since=("bug",), good="good"),),
     ),
     History(
+        "a bug that another caller shows is the same one, though there is no time left for it",
+        {"good": FINE, "bug": CALLERS},
+        (Step("bug", ("X",), 1), Step("bug", ("Y",), 1, late=True)),
+        (Expected("SIGSEGV in parse < one", since=("bug",), good="good"),),
+    ),
+    History(
+        "what may be a known bug waits until there is time to date that",
+        {"good": FINE, "bug": CALLERS},
+        (Step("bug", ("X",), 1, late=True), Step("bug", ("Y",), 1, late=True)),
+        (Expected("SIGSEGV in parse < one", since=("bug",), good=None, exact=False),),
+    ),
+    History(
         "a build that fails at its start is a finding of its own, closed by its own fix",
         {"good": FINE, "bug": BOTH, "start": START + BOTH, "ok": BOTH},
         (Step("bug", ("X", "Y"), 2), Step("start", ("a", "X"), 3), Step("ok", (), 2)),

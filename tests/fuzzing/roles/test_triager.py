@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.fuzzing.config.test_settings import SETTINGS
 from tests.fuzzing.support.commands import Commands
-from tests.fuzzing.support.scripted_solver import BROKEN, FINE, World
+from tests.fuzzing.support.scripted_solver import BROKEN, BUILD, FINE, World
 from tests.fuzzing.trackers.servers import SECRET, Receiver, running
 from tests.support.running import run
 from windlass_fuzz.cli.report_output import say_triaged
@@ -18,11 +18,14 @@ from windlass_fuzz.config.settings import convert_settings
 from windlass_fuzz.config.solver_file import Solver
 from windlass_fuzz.engines.signature import Signature, claim_of
 from windlass_fuzz.findings.claims import Claims
+from windlass_fuzz.findings.known import waiting_for
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.store import FindingStore
 from windlass_fuzz.findings.untriaged import Untriaged
+from windlass_fuzz.roles.combinations.recheck import recheck_findings
 from windlass_fuzz.roles.fuzzer import Fuzzer
 from windlass_fuzz.roles.triager import Triager, TriageReport
+from windlass_fuzz.sources.mirror import Mirror
 from windlass_fuzz.statistics.history import RunPoint, record_run
 
 LONG_MS = 600_000  # a limit, not a wait
@@ -221,12 +224,73 @@ def test_a_fix_that_a_run_had_no_time_to_check_is_noticed_by_a_job(tmp_path: Pat
     run(triage(world))
     (finding,) = run(findings_of(world))
     assert finding.state == "open", "nobody has fuzzed the fix"
-    fuzzed = RunPoint(at_ms=1, commit=fix, engine="command", target="solver")
-    run(record_run(world.pipeline, fuzzed))
+    fuzzed(world, fix)
     run(triage(world))
     (finding,) = run(findings_of(world))
     assert (finding.state, finding.closed_in) == ("closed", fix)
     assert finding.ends[fix].culprit == fix
+
+
+def fuzzed(world: World, commit: str) -> None:
+    """Notes that a commit was fuzzed."""
+    point = RunPoint(at_ms=1, commit=commit, engine="command", target="solver")
+    run(record_run(world.pipeline, point))
+
+
+def test_a_fix_is_noticed_once_a_job_has_triaged_what_waited(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good, bad = world.commit("good"), world.commit("bad", solver_sh=BROKEN)
+    fix = world.commit("fix", solver_sh=FINE)
+    run(world.build_and_schedule(good, bad))
+    run(leave(world, bad, "limit 0"))
+    run(triage(world))
+    run(world.build_and_schedule(fix))
+    fuzzed(world, fix)
+    mirror = Mirror(world.solver.repository, world.work("recheck") / "mirror.git")
+
+    async def end_a_run_with_unseen_inputs() -> None:
+        await mirror.fetch()
+        await recheck_findings(
+            world.solver, world.pipeline, world.work("recheck"), mirror, fix, print, unseen=True
+        )
+
+    run(end_a_run_with_unseen_inputs())
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.unsure) == ("open", waiting_for(fix))
+    run(triage(world))
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.closed_in, finding.unsure) == ("closed", fix, "")
+
+
+def test_an_incomplete_fix_closes_nothing_while_its_inputs_wait(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    good, bad = world.commit("good"), world.commit("bad", solver_sh=BROKEN)
+    half = world.commit("half", solver_sh=BROKEN.replace("limit 0", "limit 0 more"))
+    run(world.build_and_schedule(good, bad))
+    run(leave(world, bad, "limit 0"))
+    run(triage(world))
+    run(world.build_and_schedule(half))
+    fuzzed(world, half)
+    run(leave(world, half, "limit 0 more"))
+    run(triage(world))
+    (finding,) = run(findings_of(world))
+    assert (finding.state, finding.reopened) == ("open", 0)
+
+
+def test_a_search_does_not_build_again_what_could_not_be_built(tmp_path: Path) -> None:
+    world = World(tmp_path, more="bisect: build")
+    good = world.commit("good")
+    broken = world.commit("broken", build_sh="exit 1\n")
+    bad = world.commit("bad", solver_sh=BROKEN, build_sh=BUILD)
+    run(world.build_and_schedule(good, bad))
+    run(world.enqueue(broken))
+    assert run(world.build()).outcome == "failed"
+    run(leave(world, bad, "limit 0"))
+    said: list[str] = []
+    run(triage(world, notify=said.append))
+    (finding,) = run(findings_of(world))
+    assert set(finding.suspects) == {broken, bad}
+    assert not [line for line in said if "building" in line]
 
 
 def without_its_search(known: Finding | None) -> Finding:

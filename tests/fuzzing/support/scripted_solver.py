@@ -107,7 +107,17 @@ class World:
         (self.repository / "notes").write_text(message)
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
-        return self.git("rev-parse", "HEAD")
+        return self.head()
+
+    def branch(self) -> str:
+        """Returns the branch that is checked out, without a process; "" if there is none."""
+        ref = (self.repository / ".git" / "HEAD").read_text().strip()
+        return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref: ") else ""
+
+    def head(self) -> str:
+        """Returns the commit that is checked out."""
+        branch, git = self.branch(), self.repository / ".git"
+        return (git / "refs" / "heads" / branch if branch else git / "HEAD").read_text().strip()
 
     async def enqueue(self, *commits: str) -> None:
         await self.pipeline.queue.update(lambda queue: rules.enqueue_new(queue, commits))

@@ -25,6 +25,7 @@ from windlass_fuzz.cli.app import (
     warn,
 )
 from windlass_fuzz.cli.progress import Progress
+from windlass_fuzz.cli.report_output import say_output
 from windlass_fuzz.cli.roles import parse_budget_ms, stop_on_sigterm
 from windlass_fuzz.config.fleet_schedules import Change, WorkerCommand, check_job
 from windlass_fuzz.config.solver_file import Solver, load_named
@@ -155,7 +156,5 @@ def _say(report: CheckReport, output: Path) -> None:
         "unhealthy": f"refused: the change could not be fuzzed: {report.why}",
     }
     say(said[report.outcome])
-    for line in report.output.splitlines():
-        # A line of its own, or this mark anywhere, could be a command to a CI runner.
-        say(f"  | {line.replace('##[', '## [')}")
+    say_output(report.output)
     say(f"  summary: {output / 'summary.md'}, SARIF: {output / 'report.sarif'}")

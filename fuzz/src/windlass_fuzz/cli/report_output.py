@@ -29,9 +29,19 @@ def say_built(report: BuildReport, solver: str) -> None:
             say(f"  {report.alarm}")
     elif report.outcome == "failed":
         say(f"{name}failed: {report.why}")
+        say_output(report.output)
         say(f"  log: windlass fuzz builder log {solver} {report.commit}")
     else:
         say(f"{name}{report.why}")
+
+
+def say_output(output: str) -> None:
+    """Prints what a failed build printed.
+
+    A line of its own, or this mark anywhere, could be a command to a CI runner.
+    """
+    for line in output.splitlines():
+        say(f"  | {line.replace('##[', '## [')}")
 
 
 def print_fuzzed(report: FuzzReport, solver: str, json: bool) -> None:

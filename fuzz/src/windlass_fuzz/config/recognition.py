@@ -59,7 +59,8 @@ fi
 export CFLAGS="-g -O1 -fno-omit-frame-pointer $kind" ASAN_OPTIONS=detect_leaks=0
 export CXXFLAGS="$CFLAGS"
 """
-# Objects are linked if there is no library; those with a `main` are programs.
+# Objects are linked if there is no library; those with a `main` are programs. Headers may be
+# anywhere, also generated ones. Which system libraries are needed, the project's own build says.
 _LINK: Final = """\
 parts=$(find . -name '*.a' -not -path './{output}/*')
 if [ -z "$parts" ]; then
@@ -69,6 +70,18 @@ if [ -z "$parts" ]; then
   done
 fi
 mkdir -p {output}
+headers=$(find . -name '*.h' -o -name '*.hpp' | sed 's|/[^/]*$||; s|^|-idirafter |' | sort -u)
+libraries=
+for one in $(
+  grep -rhoEs -e '(^|[ "=])-l[A-Za-z0-9_+.-]+' -e '/[^ "]*/lib[A-Za-z0-9_+-]+[.]so[0-9.]*' . \\
+    --include=link.txt --include=build.ninja --include='*.pc' --include=Makefile |
+    tr -d ' "=' | grep -v "^$PWD/" | sort -u
+); do
+  echo 'int main(void) {{ return 0; }}' | $CC -x c - -x none "$one" -o {output}/try 2>/dev/null ||
+    continue
+  libraries="$libraries $one"
+done
+rm -f {output}/try
 """
 
 
@@ -148,7 +161,7 @@ def _script(project: Project) -> str:
         return "\n".join(lines) + "\n"
     lines.append(_LINK.format(output=OUTPUT).rstrip())
     for target, source in project.harnesses.items():
-        link = f"-I. -Iinclude -Isrc -Ifuzz-build {source}"
+        link = f"-I. -Iinclude -Isrc -Ifuzz-build $headers {source}"
         compiler = "$CXX $CXXFLAGS"
         if not source.endswith(CPLUSPLUS):
             # The parts may be in C++, but the harness is not.
@@ -156,7 +169,7 @@ def _script(project: Project) -> str:
             link = f"{OUTPUT}/{target}.o"
         lines.append(
             f"{compiler} -fsanitize=fuzzer {link} -Wl,--start-group $parts -Wl,--end-group "
-            f"-lm -o {OUTPUT}/{target}"
+            f"-Wl,--as-needed $libraries -lm -o {OUTPUT}/{target}"
         )
         if not source.endswith(CPLUSPLUS):
             lines.append(f"rm {OUTPUT}/{target}.o")

@@ -17,7 +17,13 @@ from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.engines.input_words import ProgramText, has_checker
 from windlass_fuzz.engines.sanitizers import ASSERTIONS
 from windlass_fuzz.engines.signature import Signature, is_surely_same
-from windlass_fuzz.findings.judge import Judge, Outcome, Reproduction, tries_for
+from windlass_fuzz.findings.judge import (
+    Judge,
+    Outcome,
+    Reproduction,
+    apart_from_leaks,
+    tries_for,
+)
 from windlass_fuzz.findings.markdown import code
 from windlass_fuzz.findings.record import LATE, Finding, Fix, KeptInput, Origin
 from windlass_fuzz.sources.harmless import may_break
@@ -131,6 +137,8 @@ class Bisector:
             )  # fmt: skip
         except InvalidInput as error:  # its binary had another name then
             return Reproduction(0, 0, unclear=f"cannot run: {error}")
+        if question.known is not None:
+            result = apart_from_leaks(result, question.known.kind)
         if result.fine and result.tried < question.needed:
             return result._replace(unclear="fails too rarely to say that it is fine")
         if result.fine and not await self.has(question.checker, build.folder, commit):

@@ -14,6 +14,7 @@ from windlass_fuzz.findings.record import Evidence, Finding, KeptInput
 FAILS: Final = "fails"
 FINE: Final = "fine"
 REFUSED: Final = "was refused"
+NO_TIME: Final = "there was no time to run it often enough"
 OLD: Final = "was found before the file had a matrix, and no combination shows it"
 GONE: Final = "it is not in the solver file"
 PLAIN: Final = "the build without a matrix"
@@ -54,6 +55,11 @@ def inputs_for(finding: Finding, where: Where) -> list[KeptInput]:
 def checker_for(one: KeptInput) -> str:
     """Returns what a build needs to report an input; combinations may differ in that."""
     return one.checker if len(one.combinations) <= 1 else ""
+
+
+def was_run(one: KeptInput, commit: str) -> bool:
+    """Returns whether there was time to run an input with the build of a commit."""
+    return one.checked_in == commit and one.checked != NO_TIME
 
 
 def fails_with(one: KeptInput, where: Where) -> bool:

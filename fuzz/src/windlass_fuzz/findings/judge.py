@@ -12,7 +12,7 @@ from windlass_fuzz.config.finding_settings import FailureKind
 from windlass_fuzz.engines.engine import Engine, Verdict
 from windlass_fuzz.engines.frames import on_all
 from windlass_fuzz.engines.signature import DEFAULT_RULES, HANG, Signature, hang_in, with_stack
-from windlass_fuzz.findings.evidence import REFUSED
+from windlass_fuzz.findings.evidence import NO_TIME, REFUSED
 
 TRIES: Final = 5
 MORE_TRIES: Final = 15  # tries for an input that failed once and not in the first tries
@@ -28,6 +28,7 @@ BRISK: Final = 0.5  # a timeout is fixed if the input needs less than this part 
 
 Outcome = Literal["fails", "fine", "unclear"]
 Slow = ("timeout", "hang")
+ENDING: Final = ("crash", "assertion", "sanitizer", "hang")  # kinds that end a run
 
 
 class Observation(NamedTuple):
@@ -63,6 +64,15 @@ class Reproduction(NamedTuple):
     def fine(self) -> bool:
         """Returns whether every run was fine; only then the bug is gone."""
         return self.shown == 0 and self.tried > 0 and not self.unclear
+
+
+def apart_from_leaks(ran: Reproduction, kind: FailureKind) -> Reproduction:
+    """Returns how an input ran with regard to a failure that would have ended it.
+
+    A leak is reported once an input has run to its end, so runs that only leaked were fine.
+    """
+    leaks = ran.signatures and all(one.kind == "leak" for one in ran.signatures)
+    return ran._replace(shown=0, signatures=()) if leaks and kind in ENDING else ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +126,7 @@ class Judge:
         unclear, refused = "", False
         for number in range(tries):
             if number and late():
-                unclear = unclear or "there was no time to run it often enough"
+                unclear = unclear or NO_TIME
                 break
             deep = looked < LOOKED and all(one.source == "output" for one in signatures.values())
             deep = deep and not hang and not any(one.kind in Slow for one in signatures.values())

@@ -6,7 +6,7 @@ shows that a new signature belongs to an old finding.
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from windlass_fuzz.engines.signature import (
     is_surely_same,
     key_of,
     may_be_same,
+    stack_of_title,
 )
 from windlass_fuzz.findings.bisect import Bisector, Question
 from windlass_fuzz.findings.evidence import (
@@ -30,8 +31,9 @@ from windlass_fuzz.findings.evidence import (
     inputs_for,
     inputs_of,
     missing_runs,
+    was_run,
 )
-from windlass_fuzz.findings.judge import Judge, Reproduction, Slow, tries_for
+from windlass_fuzz.findings.judge import Judge, Reproduction, Slow, apart_from_leaks, tries_for
 from windlass_fuzz.findings.on_branches.rule import ends_of, facts_of, settled
 from windlass_fuzz.findings.on_branches.watch import BranchWatch
 from windlass_fuzz.findings.record import (
@@ -87,8 +89,10 @@ class Catalogue:
 
     def may_wait(self, finding: Finding) -> bool:
         """Returns whether an unexamined failure may be this bug."""
+        slow = finding.kind in Slow
         return self.unseen or any(
-            may_be_same(one, finding.names, finding.frames) for one in self.waiting
+            (slow and one.kind in Slow) or may_be_same(one, finding.names, finding.frames)
+            for one in self.waiting
         )
 
     def is_live(self, key: str) -> bool:
@@ -124,6 +128,14 @@ class Catalogue:
             and any(_place_of(name) == place for name in one.names)
         ]
         return min(fitting, key=lambda one: (not one.live, one.found_at_ms), default=None)
+
+    def hang_in(self, stack: Sequence[str]) -> Signature | None:
+        """Returns the name of a live hang that was in this function, too, if there is one."""
+        for one in self.findings.values():
+            place = stack_of_title(one.title)[:1]
+            if one.live and one.kind == "hang" and place and place == list(stack[:1]):
+                return Signature("hang", one.title, tuple(one.frames), "stack")
+        return None
 
     def close_to(self, signature: Signature) -> list[Finding]:
         """Returns live findings that fail in the same function, with other callers or errors."""
@@ -187,7 +199,7 @@ class KnownFindings:
     """Checks known findings with one build; `works` says that the build runs some test.
 
     `sickness` says why the build's runs do not count; then it closes nothing. `binaries` is its
-    folder.
+    folder. Unless it runs them `again`, inputs that have run with the build stay as they are.
     """
 
     judge: Judge
@@ -203,8 +215,10 @@ class KnownFindings:
     reopened: list[str] = field(default_factory=list)
     where: Where = ANYWHERE
     sickness: str = ""
+    again: bool = True
     branches: BranchWatch | None = None
     binaries: Path = Path()
+    _leaking: list[Path] = field(default_factory=list)
 
     async def load(self) -> None:
         """Reads all findings."""
@@ -215,7 +229,7 @@ class KnownFindings:
 
         One input of each comes before the others, so that a bug with many of them leaves time for
         the rest. Those that may be fixed come next. An input that shows another finding's
-        signature, or an unknown failure, goes to `crashes`, where triage finds it.
+        signature, an unknown failure, or only a leak goes to `crashes`, where triage finds it.
         """
         order = sorted(self.catalogue.findings.values(), key=lambda one: _turn(one, commit))
         seen = [_Ran(finding, {}) for finding in order]
@@ -227,6 +241,8 @@ class KnownFindings:
         for one in sorted(seen, key=lambda one: any(ran.shown for ran in one.results.values())):
             if one.finding.live and one.results:
                 await self._run_inputs(one, commit)
+        for path in self._leaking:
+            shutil.copyfile(path, crashes / path.name)
         ran = [one for one in seen if one.results]
         fresh = await self._fresh(ran, crashes)
         for finding, results in ran:
@@ -246,7 +262,7 @@ class KnownFindings:
                 continue
             gone = finding.key not in sighted and is_gone(finding, commit)
             if gone and self.catalogue.may_wait(finding):
-                await self._doubt(finding, f"inputs of {commit[:12]} wait for triage")
+                await self._doubt(finding, waiting_for(commit))
                 continue
             if gone and await self._goes_on(finding, commit, sighted):
                 continue
@@ -339,7 +355,8 @@ class KnownFindings:
         finding, results = ran
         if not finding.live and not await self.bisector.may_reopen(finding, commit):
             return
-        for one in inputs_for(finding, self.where)[:most]:
+        inputs = inputs_for(finding, self.where)
+        for one in [one for one in inputs if self.again or not was_run(one, commit)][:most]:
             if one.name in results:
                 continue
             if results and self._late():
@@ -388,7 +405,10 @@ class KnownFindings:
         slow = finding.kind in Slow
         tries = tries_for(one.shown, one.tried, TRIES)
         known = Signature(finding.kind, finding.title)
-        result = await self.judge.reproduce(path, tries, slow, self._late, known)
+        seen = await self.judge.reproduce(path, tries, slow, self._late, known)
+        result = apart_from_leaks(seen, finding.kind)
+        if result is not seen:
+            self._leaking.append(path)
         if result.refused and not result.shown and self.refused_is_fixed and self.works:
             return result._replace(unclear="", refused=False)
         if result.fine and self.sickness:
@@ -503,6 +523,11 @@ class KnownFindings:
 
     def _path(self, finding: Finding, name: str) -> Path:
         return self.scratch / f"known-{finding.key}-{name}"
+
+
+def waiting_for(commit: str) -> str:
+    """Returns why a finding is not closed although its own inputs run fine with a commit."""
+    return f"inputs of {commit[:12]} wait for triage"
 
 
 def _turn(finding: Finding, commit: str) -> tuple[bool, bool]:

@@ -52,7 +52,7 @@ MORE_LOOKS: Final = 16  # tries for inputs that did not fail in the first ones
 MAX_QUIET: Final = 20  # maximum of such inputs
 SHARE: Final = 2  # of this many inputs of a finding, one is kept as it was found
 ASKED: Final = 3  # inputs that are run with the build of a fix, however late it is
-ASKING_MS: Final = 10_000  # time for them
+ASKING_MS: Final = 10_000  # time for them, and for telling two failures apart
 MAX_ASKED: Final = 30
 SHRINK_MS: Final = 60_000  # per finding, if there is time
 # Bytes. Smaller inputs skip the engine's minimiser: libFuzzer's always uses all its time.
@@ -86,6 +86,10 @@ class _Shown(NamedTuple):
     path: Path
     ran: Reproduction
     minimised: bool = False
+
+
+class _NoTime(Exception):
+    """There was no time to find out whether a failure is a known bug."""
 
 
 async def _keep_all() -> None:
@@ -140,6 +144,9 @@ class Triage:
                 try:
                     await self.catalogue.add_new(self.store, self.notify)
                     finding = await self._file(failure, commit, len(failures) - number)
+                except _NoTime:
+                    self._leave(failure)
+                    continue
                 except UnreadableState as error:
                     self.notify(str(error))
                     continue
@@ -176,8 +183,11 @@ class Triage:
                 self.catalogue.unseen = True
                 break
             seen, looks = await self._look(path, LOOKS)
+            hang = self.catalogue.hang_in(seen.stack)
             if seen.outcome == "fine":
                 quiet.append(path)
+            elif hang is not None:  # to prove again that it never ends takes long
+                _add(failures, path, seen._replace(signature=hang), looks)
             elif seen.signature is not None and self.judge.has_more_to_say(seen.signature):
                 unnamed.setdefault(seen.signature.title, []).append(_Seen(path, seen, looks))
             else:
@@ -299,24 +309,31 @@ class Triage:
         """Returns a finding in the same function that the same commit introduced: they are one
         bug. A function may have been renamed.
 
-        A search for its origin that ran out of time goes on first.
+        A search for its origin that ran out of time goes on first. Raises `_NoTime` if there is no
+        time for that: filed as another finding, it would be a duplicate.
         """
         same, signature, path = SameBug(self.dating.bisector), failure.signature, failure.paths[0]
         tries = tries_for(again.shown, again.tried, self.tries)
         needed = tries_needed(again.shown, again.tried)
+        until = max(self.deadline_ms, self.clock.now_ms() + ASKING_MS)
         question = Question(
-            path, path.name, tries, signature.kind in Slow, self.deadline_ms, needed=needed
+            path, path.name, tries, signature.kind in Slow, until, needed=needed, known=signature
         )
         similar = self.catalogue.with_callers_of(signature)
         renamed = [one for one in similar if await same.was_renamed(one, signature, commit)]
-        for close in self.catalogue.close_to(signature) + renamed:
-            if close.origins and close.origins[-1].cut_short and not self.dating.late():
+        close_ones = self.catalogue.close_to(signature) + renamed
+        for close in close_ones:
+            if close.origins and close.origins[-1].cut_short:
+                if self.dating.late():
+                    raise _NoTime
                 await self.dating.again(close)
             one = self.catalogue.findings[close.key]
             if await same.was_behind(one, signature, again.last, commit):
                 continue
             if await same.came_together(one, question):
                 return one
+        if close_ones and self.clock.now_ms() >= until:
+            raise _NoTime
         return None
 
     async def _beside(self, failure: Failure, finding: Finding) -> list[Failure]:

@@ -54,7 +54,7 @@ class BuildReport(msgspec.Struct, kw_only=True):
     """The result of a builder's run; `given_up` lists commits whose builds crashed too often.
 
     `alarm` says what is wrong with a build that was made. `broken` are combinations of the matrix
-    that could not be built, and why.
+    that could not be built, and why. `output` is what a failed build printed about its first error.
     """
 
     outcome: Literal["built", "failed", "nothing"]
@@ -63,6 +63,7 @@ class BuildReport(msgspec.Struct, kw_only=True):
     took_ms: int = 0
     log: str = ""
     alarm: str = ""
+    output: str = ""
     broken: dict[str, str] = {}
     given_up: list[str] = []
 
@@ -119,7 +120,7 @@ class Builder:
         alarm = "" if why else await self._try_all(held.commit, mirror, made.built)
         return BuildReport(
             outcome="failed" if why else "built", commit=held.commit, why=why, alarm=alarm,
-            broken=dict(made.failed),
+            broken=dict(made.failed), output=_printed(log) if why else "",
             took_ms=self.pipeline.now_ms() - began,
             log=build_log_key(self.solver.name, held.commit),
         )  # fmt: skip
@@ -164,8 +165,7 @@ class Builder:
             await self._make(full, mirror, log, kinds)
         except BuildFailed as error:
             await self._keep_log(full, log, str(error))
-            printed = errors_in(tail(log, LOG_KEPT), OUTPUT_CHARS)
-            raise CannotBuild(str(error), printed) from None
+            raise CannotBuild(str(error), _printed(log)) from None
         return mirror
 
     async def make_and_try(self, commit: str, kinds: Sequence[Kind]) -> str:
@@ -246,6 +246,11 @@ class Builder:
         text = tail(log, LOG_KEPT) + (f"\n{why}\n" if why else "")
         key = build_log_key(self.solver.name, commit)
         await self.pipeline.bucket.put(key, text.encode(errors="replace"))
+
+
+def _printed(log: Path) -> str:
+    """Returns a build's first error, and the end of what it printed."""
+    return errors_in(tail(log, LOG_KEPT), OUTPUT_CHARS)
 
 
 def _title(commit: str, combination: str) -> str:

@@ -15,6 +15,7 @@ from windlass_fuzz.builds.archive import unpack
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.builds.build_runner import BuildFailed, BuildRunner
 from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.engines.signature import Signature
 from windlass_fuzz.findings.bisect import Bisector
 from windlass_fuzz.findings.claims import Claims
 from windlass_fuzz.findings.dating import Dating
@@ -68,7 +69,9 @@ class Examined:
 class FindingsRun:
     """Handles the findings of one combination of a solver; needs a fetched mirror.
 
-    `catalogue` are the findings as earlier combinations of this run left them, if any.
+    `catalogue` are the findings as earlier combinations of this run left them, if any. Unless it
+    runs known inputs `again`, those that have run with a build are not run with it. `waiting` are
+    failures of each commit that nobody had time to examine.
     """
 
     solver: Solver
@@ -80,6 +83,8 @@ class FindingsRun:
     where: Where = ANYWHERE
     env: Mapping[str, str] = field(default_factory=dict)
     catalogue: Catalogue | None = None
+    again: bool = True
+    waiting: dict[str, list[Signature]] = field(default_factory=dict)
     factory: EngineFactory = field(init=False)
     store: FindingStore = field(init=False)
     branches: BranchWatch = field(init=False)
@@ -151,6 +156,7 @@ class FindingsRun:
         triage.drop_done = partial(untriaged.drop_done, commit)
         found = await triage.run(crashes, commit)
         await known.note_branches(found)
+        self.waiting[commit] = known.catalogue.waiting
         await untriaged.finish(commit, triage.left, keys)
         if looked is not None:
             looked.update(keys)
@@ -169,7 +175,7 @@ class FindingsRun:
             self.factory.judge(build.folder), self.bisector(), self.store,
             fresh_folder(self.work / "known"), self.pipeline.runtime.clock, deadline_ms,
             self.solver.findings.refused_is_fixed, works, self.notify, where=self.where,
-            branches=self.branches, binaries=build.folder,
+            branches=self.branches, binaries=build.folder, again=self.again,
         )  # fmt: skip
         if self.catalogue is None:
             await known.load()
@@ -214,6 +220,8 @@ class FindingsRun:
 
     async def make(self, commit: str) -> LocalBuild | None:
         """Builds a commit for a search on this machine; returns None if it cannot be built."""
+        if commit in (await self.pipeline.queue.read()).failed:
+            return None
         self.notify(f"{commit[:12]}: building it")
         runner = BuildRunner(self.solver, self.mirror, self.work, self.pipeline.runtime.clock)
         log = self.work / "bisect-build.log"

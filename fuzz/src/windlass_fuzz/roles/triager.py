@@ -4,7 +4,7 @@ Fuzzers upload the inputs that break a build at once. A run takes the bugs that 
 working on, so a fleet triages and dates several bugs in parallel.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,8 +13,10 @@ import msgspec
 
 from windlass_fuzz.config.combinations import combinations_of
 from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.engines.signature import Signature
 from windlass_fuzz.findings.claims import Claims
-from windlass_fuzz.findings.known import Catalogue
+from windlass_fuzz.findings.evidence import inputs_of, was_run
+from windlass_fuzz.findings.known import Catalogue, waiting_for
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.findings.report import time_line
 from windlass_fuzz.findings.store import FindingStore
@@ -29,6 +31,8 @@ from windlass_fuzz.statistics.history import history_file
 from windlass_fuzz.trackers.filing import update_issues
 
 RECENT: Final = 8  # runs among whose commits is the newest one
+PARTS: Final = 4  # of the second half of its time: check, search for fixes, triage, close
+CLOSING_MS: Final = 15_000  # time for closing what is fixed, however late it is
 
 
 class TriageReport(msgspec.Struct, kw_only=True):
@@ -55,6 +59,7 @@ class Triager:
     notify: Callable[[str], None] = lambda _: None
     budget_ms: int = 0
     _issues: list[str] = field(default_factory=list)
+    _waiting: list[Signature] = field(default_factory=list)
 
     async def run_once(self) -> TriageReport:
         """Does what fuzzers had no time for: searches, checks of known findings, triage, issues.
@@ -66,17 +71,24 @@ class Triager:
         known = [one async for one in store.all(self.notify)]
         undated = [one for one in known if _wants_search(one)]
         found: list[Finding] = []
-        unchecked = await self._unchecked(known)
+        fuzzed = await self._fuzzed()
+        unchecked = any(_wants_check(known, commit) for commit in fuzzed[-1:])
         ends = any(_wants_end(one) for one in known)
         if undated or unchecked or ends or await count_untriaged(self.pipeline):
             mirror = Mirror(self.solver.repository, self.work / "mirror.git")
             await mirror.fetch()
+            newest = (await mirror.in_order(fuzzed))[-1:]
             half_ms = (self.pipeline.now_ms() + deadline_ms) // 2
+            left_ms = deadline_ms - half_ms
             undated = [one for one in undated if await self._date(mirror, one, half_ms)]
-            await self._check(mirror, unchecked, (half_ms + deadline_ms) // 2)
+            waiting = await Untriaged(self.pipeline).commits()
+            await self._check(mirror, newest, half_ms + left_ms // PARTS, unseen=set(waiting))
+            undated += await self._date_ends(mirror, store, half_ms + 2 * left_ms // PARTS)
             await self._file()
-            found = await self._triage(mirror, deadline_ms)
-            undated += await self._date_ends(mirror, store, deadline_ms)
+            found = await self._triage(mirror, deadline_ms - left_ms // PARTS)
+            end_ms = max(deadline_ms, self.pipeline.now_ms() + CLOSING_MS)
+            await self._check(mirror, newest, end_ms)
+            undated += await self._date_ends(mirror, store, end_ms)
         await self._file()
         touched = [finding.key for finding in (*found, *undated)]
         told = [one async for one in store.all(self.notify)
@@ -102,6 +114,7 @@ class Triager:
                     return found
                 looked = set[str]() if commit in fuzzed else None
                 fresh = await handling.triage_commit(commit, deadline_ms, looked)
+                self._waiting += handling.waiting.get(commit, [])
                 found += fresh
                 if fresh:
                     await self._file()
@@ -121,29 +134,37 @@ class Triager:
                 await searching.again(finding)
         return ours
 
-    async def _unchecked(self, known: list[Finding]) -> list[str]:
-        """Returns the commits of the last runs, if inputs of findings wait for the last one.
+    async def _fuzzed(self) -> list[str]:
+        """Returns the commits of the last runs that have builds and are not fuzzed now.
 
-        With a matrix, a fuzzer does that: not every combination of a commit has a build.
+        With a matrix, only a fuzzer checks known findings: not every combination of a commit has a
+        build.
         """
+        if self.solver.matrix is not None:
+            return []
         running = (await self.pipeline.leases.read()).fuzz
         runs = (await history_file(self.pipeline).read()).runs[-RECENT:]
-        fuzzed = [
+        return [
             commit for commit in dict.fromkeys(one.commit for one in runs if one.healthy)
             if not is_live(running.get(commit), self.pipeline.now_ms())
             and await self.pipeline.has_build(commit, ("production",))
         ]  # fmt: skip
-        ran = {kept.checked_in for one in known if one.live for kept in one.inputs}
-        return fuzzed if ran - set(fuzzed[-1:]) and self.solver.matrix is None else []
 
-    async def _check(self, mirror: Mirror, commits: list[str], deadline_ms: int) -> None:
-        """Runs the inputs of known findings with the newest commit; closes what is fixed."""
-        for commit in (await mirror.in_order(commits))[-1:]:
+    async def _check(
+        self, mirror: Mirror, commits: list[str], deadline_ms: int, unseen: Collection[str] = ()
+    ) -> None:
+        """Runs inputs of known findings that a run had no time for; closes what is fixed.
+
+        While inputs of the commit are `unseen`, nothing is closed.
+        """
+        for commit in commits:
+            known = [one async for one in FindingStore(self.pipeline).all(self.notify)]
             async with Claims(self.pipeline, deadline_ms).of(f"check {commit}") as ours:
-                if ours and self.pipeline.now_ms() < deadline_ms:
+                late = self.pipeline.now_ms() >= deadline_ms
+                if ours and not late and _wants_check(known, commit):
                     await recheck_findings(
                         self.solver, self.pipeline, self.work, mirror, commit, self.notify,
-                        deadline_ms,
+                        deadline_ms, again=False, unseen=commit in unseen, waiting=self._waiting,
                     )  # fmt: skip
 
     async def _date_ends(
@@ -181,6 +202,16 @@ class Triager:
 
     async def _file(self) -> None:
         self._issues += await update_issues(self.solver, self.pipeline, self.notify)
+
+
+def _wants_check(known: list[Finding], commit: str) -> bool:
+    """Returns whether inputs of findings were not run with a commit, or waited for others."""
+    return any(
+        one.unsure == waiting_for(commit)
+        or not all(was_run(kept, commit) for kept in inputs_of(one))
+        for one in known
+        if one.live
+    )
 
 
 def _wants_search(finding: Finding) -> bool:

@@ -60,6 +60,7 @@ class Mirror:
     def __init__(self, repository: str, folder: Path) -> None:
         self._repository = repository
         self._folder = folder
+        self._known: set[str] = set()  # commits that it has
 
     async def fetch(self) -> None:
         """Creates or updates the clone, and prunes deleted branches.
@@ -67,6 +68,7 @@ class Mirror:
         A clone that cannot be updated (a run was killed while writing it) is made again, and so is
         a shallow one, which would stay shallow even if the repository has its whole history.
         """
+        self._known.clear()
         if (self._folder / "HEAD").exists() and not self._shallow:
             try:
                 await _git(self._folder, "remote", "set-url", "origin", self._repository)
@@ -111,7 +113,7 @@ class Mirror:
 
         There are none if the repository does not have it.
         """
-        if not await self._has(commit):
+        if not await self.has(commit):
             return set()
         words = ("for-each-ref", "--format=%(objectname) %(refname)", "--contains", commit)
         lines = (await _git(self._folder, *words, REMOTES, HEADS)).splitlines()
@@ -210,7 +212,7 @@ class Mirror:
             await self._fetch_one("HEAD", name)
             return await self.require(_HEAD.sub("FETCH_HEAD", name, count=1))
         for known in (name, f"{REMOTES}{name}"):
-            if await self._has(known):
+            if await self.has(known):
                 return await self.require(known)
         if self._shallow:
             return await self.require(name)
@@ -257,7 +259,7 @@ class Mirror:
 
     async def in_order(self, commits: list[str]) -> list[str]:
         """Returns those of the commits that exist, ancestors first."""
-        known = [commit for commit in commits if await self._has(commit)]
+        known = [commit for commit in commits if await self.has(commit)]
         if not known:
             return []
         order = await _git(self._folder, "rev-list", "--topo-order", "--reverse", *known, "--")
@@ -290,7 +292,13 @@ class Mirror:
 
     async def has(self, commit: str) -> bool:
         """Returns whether the repository has a commit."""
-        return await self._has(commit)
+        if commit not in self._known:
+            try:
+                await _git(self._folder, "cat-file", "-e", f"{commit}^{{commit}}")
+            except GitFailed:
+                return False
+            self._known.add(commit)
+        return True
 
     async def is_ancestor(self, one: str, other: str) -> bool:
         """Returns whether `one` is `other` or an ancestor of it."""
@@ -358,13 +366,6 @@ class Mirror:
 
     async def _empty_tree(self) -> str:
         return (await _git(self._folder, "hash-object", "-t", "tree", os.devnull)).strip()
-
-    async def _has(self, commit: str) -> bool:
-        try:
-            await _git(self._folder, "cat-file", "-e", f"{commit}^{{commit}}")
-        except GitFailed:
-            return False
-        return True
 
 
 def _branch_of(ref: str) -> str:

@@ -1,12 +1,13 @@
 """Runs the inputs of known findings with the builds of a commit, without fuzzing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from windlass_fuzz.builds.build_cache import BuildCache, LocalBuild
 from windlass_fuzz.config.combinations import Combination
 from windlass_fuzz.config.solver_file import Solver
+from windlass_fuzz.engines.signature import Signature
 from windlass_fuzz.findings.record import Finding
 from windlass_fuzz.roles.combinations.combination_run import (
     MIN_MS,
@@ -27,13 +28,17 @@ TESTS_TO_TRY: Final = 5
 
 async def recheck_findings(
     solver: Solver, pipeline: Pipeline, work: Path, mirror: Mirror, commit: str,
-    notify: Callable[[str], None], deadline_ms: int = 0,
+    notify: Callable[[str], None], deadline_ms: int = 0, again: bool = True,
+    unseen: bool = False, waiting: Sequence[Signature] = (),
 ) -> list[Finding]:  # fmt: skip
-    """Closes findings that no combination of a commit shows any more; returns them."""
+    """Closes findings that no combination of a commit shows any more; returns them.
+
+    Unless it runs inputs `again`, those that have run with the commit are not run. Failures that
+    are `waiting` for triage keep open what they may be, `unseen` inputs keep open everything.
+    """
     ready, reasons = await combinations_ready(solver, pipeline, commit)
     deadline = deadline_ms or pipeline.now_ms() + solver.findings.triage_ms
     sources = work / "checkout"
-    sighted: set[str] = set()
     seen: Examined | None = None
     handling: FindingsRun | None = None
     runs: list[CombinationRun] = []
@@ -50,14 +55,17 @@ async def recheck_findings(
         run = CombinationRun(one, site)
         runs.append(run)
         handling = run.findings(builds, None if seen is None else seen.known.catalogue)
+        handling.again = again
         crashes = fresh_folder(work / "crashes")
         seen = await handling.examine(commit, build, crashes, deadline, works)
-        sighted |= {finding.key for finding in seen.found}
         await seen.triage.dating.date_again(commit)
     if seen is None or handling is None:
         return []
-    closed = await seen.close_fixed(commit, sighted, reasons)
     catalogue = seen.known.catalogue
+    catalogue.unseen |= unseen
+    catalogue.waiting += waiting
+    sighted = {one.key for one in catalogue.findings.values() if one.found_in == commit}
+    closed = await seen.close_fixed(commit, sighted, reasons)
     await handling.date_on_branches(catalogue, deadline)
     await fix_search(runs, catalogue, deadline).run(closed)
     return closed
