@@ -87,6 +87,14 @@ def test_without_a_matrix_the_fields_of_the_input_say_it() -> None:
     assert is_gone(a_finding(one), "new")
 
 
+def test_an_input_that_another_bug_hides_says_nothing_only_beside_its_reduced_form() -> None:
+    hidden = an_input(name="hidden", checked_in="new", checked="shows k2 instead", masked_by="k2")
+    fine = an_input(name="fine", checked_in="new", checked=FINE)
+    assert not is_gone(a_finding(hidden, fine), "new"), "they have nothing to do with each other"
+    reduced = msgspec.structs.replace(fine, source="hidden")
+    assert is_gone(a_finding(hidden, reduced), "new")
+
+
 def test_a_second_record_of_an_input_adds_its_combinations() -> None:
     both = merged(an_input("one"), an_input("two"))
     assert set(both.combinations) == {"one", "two"}

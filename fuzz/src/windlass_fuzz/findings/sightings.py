@@ -128,7 +128,7 @@ def _doubtful(inputs: list[KeptInput], commit: str) -> list[KeptInput]:
     a refused input or one that shows another bug says nothing, either.
     """
     fine = {one.name for one in inputs if one.checked_in == commit and _is_fine(one)}
-    related = fine | {one.source for one in inputs if one.name in fine}
+    related = fine | {one.source for one in inputs if one.name in fine and one.source}
 
     def says_nothing(one: KeptInput) -> bool:
         refused = one.checked == REFUSED
