@@ -270,7 +270,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancels jobs, all of which the caller must be allowed to change. */
+        /** Cancels jobs. The caller must be allowed to change all of them. */
         post: operations["jobs.cancel_many"];
         delete?: never;
         options?: never;
@@ -1534,7 +1534,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Shows what the pools would do now and why; or with so many workers, or another target. */
+        /** Shows what the pools would do and why: now, with `workers` workers, or for another target. */
         get: operations["pools.plan"];
         put?: never;
         post?: never;
@@ -2830,7 +2830,7 @@ export interface components {
          * Where
          * @description The filters for lists of jobs, and for actions on many jobs at once.
          *
-         *         `id` names up to 1,000 jobs, of which those that pass the other filters are taken.
+         *         `id` names up to 1,000 jobs; the other filters choose among them.
          */
         Where: {
             id?: number[];
@@ -3026,16 +3026,8 @@ export interface components {
         /**
          * WorkerEntry
          * @description One worker, or a group of workers that cannot take the job for the same reason.
-         *
-         *         `why` is the first obstacle in words; `also` lists the others.
          */
         WorkerEntry: {
-            /** @default null */
-            worker: string | null;
-            /** @default null */
-            group: string | null;
-            /** @default 1 */
-            count: number;
             /** @default false */
             runnable: boolean;
             /** @default null */
@@ -3048,6 +3040,12 @@ export interface components {
             why: string | null;
             /** @default [] */
             also: string[];
+            /** @default null */
+            worker: string | null;
+            /** @default null */
+            group: string | null;
+            /** @default 1 */
+            count: number;
         };
         /**
          * LimitEntry
@@ -3220,12 +3218,6 @@ export interface components {
          * @description Queued jobs of one shape, and why the worker cannot take them.
          */
         WorkEntry: {
-            namespace: string;
-            queue: string;
-            task: string;
-            jobs: number;
-            /** @default false */
-            jobs_more: boolean;
             /** @default false */
             runnable: boolean;
             /** @default null */
@@ -3238,6 +3230,12 @@ export interface components {
             why: string | null;
             /** @default [] */
             also: string[];
+            namespace: string;
+            queue: string;
+            task: string;
+            jobs: number;
+            /** @default false */
+            jobs_more: boolean;
         };
         /**
          * LogLines
@@ -4126,7 +4124,7 @@ export interface components {
         };
         /**
          * TimelineBar
-         * @description An attempt, or `runs` short ones in a row, of which `job` is the first.
+         * @description An attempt, or `runs` short ones in a row; `job` is then the job of the first.
          */
         TimelineBar: {
             start: number;
@@ -4276,7 +4274,7 @@ export interface components {
          * Schedule
          * @description A schedule for display; lists leave `runs` and `coming` empty.
          *
-         *         `words` says what `cron` or `every` means, one of which is set; `coming` are the next slots.
+         *         Either `cron` or `every` is set, and `words` says what it means; `coming` are the next slots.
          */
         Schedule: {
             id: number;
