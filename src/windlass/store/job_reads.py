@@ -2,13 +2,23 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from windlass.domain.rows.records import JobRecord, Lease, ShapeRow
 from windlass.domain.rows.views import Place
 from windlass.store.job_filters import Candidate, JobText, Source, Standing
 from windlass.store.sql.jobs import records_of
 from windlass.store.sql.session import Role, of_ids, query
+
+# The statements that read a source below an id, and above it.
+SCANS: Final = {
+    Source.JOBS: ("scan_jobs", "scan_jobs_up"),
+    Source.LEASES: ("scan_leases", "scan_leases_up"),
+    Source.WAITS: ("scan_waits", "scan_waits_up"),
+    Source.DUE: ("scan_due", "scan_due_up"),
+    Source.BAD: ("scan_bad", "scan_bad_up"),
+    Source.WORKFLOW: ("scan_workflow", "scan_workflow_up"),
+}
 
 
 class Stretch(NamedTuple):
@@ -45,7 +55,8 @@ class JobReads(Role, ABC):
         self, source: Source, start: int, count: int, workflow: int | None, *, down: bool
     ) -> list[Candidate]:
         """Returns the next jobs of a source below an id, descending, or above it, ascending."""
-        name = f"scan_{source.value}" if down else f"scan_{source.value}_up"
+        below, above = SCANS[source]
+        name = below if down else above
         args = (start, count, workflow) if source is Source.WORKFLOW else (start, count)
         return await self._session.rows(Candidate, name, *args)
 
