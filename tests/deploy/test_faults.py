@@ -126,7 +126,7 @@ async def keep_failing(server: RunningServer, worker: FakeWorker, *idle: FakeWor
             )
         )
         await server.submit(*[job(queue="long", requires=["never==1"])] * 10)
-        await server.admin.get("/api/v1/namespaces")
+        await server.admin.get("/api/v1/jobs/count")
         await pass_time(0.05)
 
 
@@ -179,7 +179,7 @@ async def stage(server: RunningServer, patched: pytest.MonkeyPatch, hang: Hang) 
     patched.setattr(os, "fsync", _full)
     patched.setattr(CronLoop, "run_once", hang)
     patched.setattr(StatisticsLoop, "run_once", _fails)
-    patched.setattr(server.services.queries, "namespaces", _breaks)
+    patched.setattr(server.services.queries, "count_jobs", _breaks)
     reply = await server.admin.put("/api/v1/pools/spent", json=POOL)
     assert reply.status_code < 300, reply.text
 
