@@ -52,11 +52,9 @@ async def quiet(rig: Rig) -> None:
 
 
 async def wait_all(rig: Rig, count: int, **fields: object) -> list[Waiting]:
+    """Syncs that wait, in the order in which they began: those that come at once have none."""
     agents = [await rig.agent(f"w{n}", **fields) for n in range(count)]  # type: ignore[arg-type]
-    waiting = [Waiting(rig, agent) for agent in agents]
-    for one in waiting:
-        await one.asleep()
-    return waiting
+    return [await Waiting(rig, agent).asleep() for agent in agents]
 
 
 async def hang_up(waiting: list[Waiting]) -> None:

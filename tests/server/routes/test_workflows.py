@@ -152,11 +152,16 @@ def test_it_is_retried_in_part_or_from_scratch() -> None:
             await _run_all(worker, "failed")
             path = f"/api/v1/workflows/{made['workflow']}/retry"
             done = (await server.admin.post(path, json={})).json()
-            assert done == {"id": made["workflow"], "applied": True}
+            assert done == {
+                "id": made["workflow"],
+                "applied": True,
+                "at": 0,
+            }  # the id is as old as it was
             await _run_all(worker)
             assert (await _show(server, made["workflow"]))["run"] == 2
             again = (await server.admin.post(path, json={"failed": False})).json()
             assert again["id"] != made["workflow"]
+            assert again["at"] > 0
             shown = await _show(server, again["id"])
             assert (shown["supersedes"], shown["jobs"]) == (made["workflow"], 2)
 
