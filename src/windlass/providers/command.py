@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from windlass.domain.pools.pools import Pool
+from windlass.ports.programs import start_program
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 
@@ -27,7 +28,7 @@ async def run(
 ) -> str:
     """Returns the program's output; raises `ProviderFault` for any other exit code."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_program(
             *words,
             stdin=asyncio.subprocess.PIPE if given else asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

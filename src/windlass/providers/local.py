@@ -17,6 +17,7 @@ from pathlib import Path
 
 from windlass.domain.pools.pools import Pool
 from windlass.ports.clock import Clock
+from windlass.ports.programs import start_program
 from windlass.ports.provider import Machine, Order, Owner, ProviderFault
 from windlass.providers.options import Options
 
@@ -58,7 +59,7 @@ class LocalProvider:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with (folder / LOG).open("ab") as log:
-                process = await asyncio.create_subprocess_exec(
+                process = await start_program(
                     sys.executable, "-m", *order.command(), "--state", str(folder / STATE),
                     *self._words, env=self._environment(order), stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True,

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from windlass.domain.matching.isolation import WEAKEST, Isolation
 from windlass.executors.media import find_ffmpeg
+from windlass.ports.programs import start_program
 from windlass.worker.isolation.job_users import startable_by_all
 from windlass.worker.isolation.modes import Modes
 from windlass.worker.isolation.sandbox import NOBODY
@@ -36,7 +37,7 @@ async def output_of(program: str, *arguments: str, user: int | None = None) -> s
     # uvloop takes no `user`.
     become = None if user is None else partial(_become, user)
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_program(
             path, *arguments, stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             start_new_session=True, preexec_fn=become,

@@ -21,6 +21,7 @@ import structlog
 from windlass.domain.matching.isolation import Pull
 from windlass.domain.values.errors import InvalidInput, WindlassError
 from windlass.ports.clock import Clock
+from windlass.ports.programs import start_program
 from windlass.worker.isolation.confinement import ConfinementFailed
 from windlass.worker.keeper.outside import Ender, find_enders, has_ended
 from windlass.worker.keeper.processes import all_processes, environ_of
@@ -152,7 +153,7 @@ class Engine(msgspec.Struct, frozen=True, kw_only=True):
 async def run(argv: Sequence[str], env: Mapping[str, str], longest_s: float | None) -> Ran:
     """Runs a program to its end; kills it and raises `EngineAway` if that takes too long."""
     try:
-        process = await asyncio.create_subprocess_exec(
+        process = await start_program(
             *argv, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, start_new_session=True, cwd="/",
         )  # fmt: skip

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from windlass.domain.matching.isolation import Isolation
 from windlass.ports.executor import Limits
+from windlass.ports.programs import start_program
 from windlass.worker.isolation.confinement import Confinement, Wish
 from windlass.worker.isolation.job_users import Uids
 from windlass.worker.isolation.process import home_of
@@ -135,7 +136,7 @@ class SandboxMode:
         fds |= {str(STATUS_FD): str(null), str(REPORT_FD): str(null)}
         words = [fds.get(w, w) if n < place + 3 else w for n, w in enumerate(words)]
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await start_program(
                 *words, pass_fds=[*opened.values(), null], stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
                 start_new_session=True,
