@@ -43,8 +43,8 @@ SHORTER = {
 }  # fmt: skip
 
 CONFIG = Config(
-    heartbeat_interval_ms=500,
-    heartbeat_timeout_ms=6_200,
+    heartbeat_interval_ms=1_500,  # late ones are `unhealthy`, even on probation
+    heartbeat_timeout_ms=8_200,
     term_grace_ms=100,
     health_interval_ms=200,
     cleanup_interval_ms=200,
